@@ -1,0 +1,66 @@
+# Everything a checkout needs, for an ordinary user with Python 3.11 to 3.13, make and the package index.
+# `make PYTHON=/path/to/python3.12` chooses the interpreter of a new .venv.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+
+.PHONY: help venv demo test test-all lint format sync clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
+
+venv: .venv/.dev  ## make .venv with the project (editable), its extras, the lint tools and the test tools
+
+demo: .venv/.run  ## agents pause, are answered and go on elsewhere: a show of two minutes
+	$(BIN)/broker demo
+
+test: .venv/.dev  ## every test that needs nothing installed by root
+	$(BIN)/python -m pytest -n auto -m 'not system'
+
+test-all: .venv/.dev  ## all tests, with Debian's redis-server, a second user and a container engine where there is one
+	$(BIN)/python -m pytest -n auto
+
+lint: .venv/.dev  ## format, rules, types, import contracts, sizes, the generated twin
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pyright --verifytypes broker --ignoreexternal
+	$(BIN)/lint-imports
+	$(BIN)/python tests/tools/sizes.py
+	$(BIN)/python tests/tools/unasync.py --check
+
+format: .venv/.dev  ## put imports in order and format
+	$(BIN)/ruff check --fix-only --select I001 .
+	$(BIN)/ruff format .
+
+sync: .venv/.dev  ## write the blocking twin, broker/_sync and tests/clients/_sync, anew
+	$(BIN)/python tests/tools/unasync.py
+
+clean:  ## remove .venv, caches and built files
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+
+# The interpreter is the first one that runs, is of a supported version and can make environments. Names on PATH
+# may be stubs that only print an error, so each is tried.
+.venv/.made:
+	@for python in "$(PYTHON)" python3 python3.13 python3.12 python3.11 python; do \
+	    test -n "$$python" || continue; \
+	    "$$python" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+	        >/dev/null 2>&1 || continue; \
+	    echo "making .venv with $$("$$python" --version) ($$python)"; \
+	    rm -rf .venv && "$$python" -m venv .venv || exit 1; \
+	    touch $@; exit 0; \
+	done; \
+	echo "No Python 3.11 to 3.13 with its venv module was found (on Debian: the packages python3 and python3-venv)." >&2; \
+	echo "Name one with: make venv PYTHON=/path/to/python3" >&2; exit 1
+	$(PIP) install --quiet --upgrade 'pip>=25.1'
+
+# Two stamps: the demo needs no lint or test tools. They are made anew when pyproject.toml changes.
+.venv/.run: pyproject.toml | .venv/.made
+	$(PIP) install --quiet -e '.[cli]'
+	@touch $@
+
+.venv/.dev: pyproject.toml | .venv/.made
+	$(PIP) install --quiet -e '.[cli,testing]' --group dev
+	@touch .venv/.run $@

@@ -1,0 +1,1 @@
+"""Durable pauses for agent runs."""

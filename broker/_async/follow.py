@@ -1,0 +1,140 @@
+"""Following the doorbell of a group: own leftovers first, then what is new, then what dead readers left behind."""
+
+import logging
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+from ..core.models import Audience
+from ..core.records import InterruptRecord
+from ..core.states import Settlement
+from ..errors import BrokerError, Unavailable
+from ..store.commands import reads, sweep
+from ..store.commands.values import text
+from ..store.commands.sweep import Entry
+from ..store.connect import FAULTS, Gone, Later, NoGroup, meaning
+from ..store.keys import Partition
+from ._runtime import Client, deadline, make_client, monotonic, sleep
+from .link import Link
+
+log = logging.getLogger("broker")
+
+BLOCK_MS = 1000
+MARGIN_SECONDS = 3.0
+
+
+class Delivery:
+    """One open interrupt in the hands of one reader. `record.digest` is what an answer's `seen=` should carry."""
+
+    def __init__(self, record: InterruptRecord, entry: Entry) -> None:
+        self.record = record
+        self.entry = entry
+
+    def __repr__(self) -> str:
+        return f"Delivery({self.record!r})"
+
+
+class Follower:
+    """The reading side of one consumer of one group, over all partitions, on a connection of its own."""
+
+    def __init__(self, link: Link, group: str, consumer: str, batch: int, claim_after: timedelta) -> None:
+        self._link = link
+        self._group = group
+        self._consumer = consumer
+        self._batch = batch
+        self._claim_ms = round(claim_after.total_seconds() * 1000)
+        self._streams = {p.key("interrupts"): p for p in link.space.all()}
+        self._client: Client = make_client(link.source, link.options, BLOCK_MS / 1000 + MARGIN_SECONDS)
+
+    async def aclose(self) -> None:
+        """Gives the connection back. What was not acknowledged goes to another reader."""
+        await self._client.aclose()
+
+    async def deliveries(self) -> AsyncIterator[Delivery]:
+        """Deliveries for ever; a lost server only makes them late."""
+        fresh, next_claim, pause = True, 0.0, 0.05
+        while True:
+            try:
+                if fresh:
+                    await self._ensure_groups()
+                entries = await self._read("0") if fresh else []
+                fresh = fresh and bool(entries)
+                if not entries and monotonic() >= next_claim:
+                    entries = await self._claim()
+                    next_claim = monotonic() + (0 if entries else self._claim_ms / 3000)
+                if not entries and not fresh:
+                    entries = await self._read(">")
+                pause = 0.05
+            except (*FAULTS, Unavailable) as error:
+                fault = meaning(error)
+                if isinstance(fault, BrokerError) and not isinstance(fault, Unavailable):
+                    raise fault from None
+                if isinstance(fault, NoGroup):
+                    log.warning("group %s is gone: the server lost data; creating it again", self._group)
+                elif not isinstance(fault, Gone | Later | Unavailable):
+                    raise
+                # Unacknowledged entries of this reader are read again after a reconnect.
+                fresh, pause = True, min(pause * 2, 1.0)
+                await sleep(pause)
+                continue
+            for entry in entries:
+                record = await self._open_record(entry)
+                if record is not None:
+                    yield Delivery(record, entry)
+                await self._link.run(sweep.seen(entry.partition, self._group, [entry]))
+
+    async def _ensure_groups(self) -> None:
+        for stream in self._streams:
+            try:
+                async with deadline(MARGIN_SECONDS):
+                    # From the beginning: whatever was asked before this group existed is for it too.
+                    await self._client.execute_command("XGROUP", "CREATE", stream, self._group, "0", "MKSTREAM")
+            except FAULTS as error:
+                if not str(error).startswith("BUSYGROUP"):
+                    raise
+
+    async def _read(self, since: str) -> list[Entry]:
+        block = ("BLOCK", BLOCK_MS) if since == ">" else ()
+        marks = [since] * len(self._streams)
+        async with deadline(BLOCK_MS / 1000 + MARGIN_SECONDS):
+            reply = await self._client.execute_command(
+                "XREADGROUP", "GROUP", self._group, self._consumer, "COUNT", self._batch, *block,
+                "STREAMS", *self._streams, *marks,
+            )  # fmt: skip
+        return await self._entries(reply)
+
+    async def _entries(self, reply: Any) -> list[Entry]:
+        entries: list[Entry] = []
+        rows = reply.items() if isinstance(reply, dict) else reply or ()
+        for stream, found in rows:
+            p = self._streams[text(stream)]
+            entries += await self._usable(p, found)
+        return entries
+
+    async def _usable(self, p: Partition, found: Any) -> list[Entry]:
+        """The entries for this group; others, and those that were trimmed away meanwhile, are acknowledged at once."""
+        mine, others = [], []
+        for entry_id, fields in found:
+            entry = Entry.parse(p, entry_id, fields or {})
+            # A group of the house gets what is addressed to it; a service's own group gets everything.
+            wanted = fields and (self._group not in set(Audience) or entry.audience == self._group)
+            (mine if wanted else others).append(entry)
+        if others:
+            await self._link.run_all(sweep.seen(p, self._group, others))
+        return mine
+
+    async def _claim(self) -> list[Entry]:
+        entries: list[Entry] = []
+        for stream, p in self._streams.items():
+            async with deadline(MARGIN_SECONDS):
+                reply = await self._client.execute_command(
+                    "XAUTOCLAIM", stream, self._group, self._consumer, self._claim_ms, "0", "COUNT", self._batch
+                )
+            entries += await self._usable(p, reply[1])
+        return entries
+
+    async def _open_record(self, entry: Entry) -> InterruptRecord | None:
+        asked = await self._link.fetch(reads.read_asked(entry.partition, entry.address.interrupt))
+        if asked is None or asked[1].state is not Settlement.OPEN:
+            return None
+        return asked[1]

@@ -1,0 +1,60 @@
+"""What a namespace holds at a moment, for operators."""
+
+from datetime import timedelta
+from typing import ClassVar, Self
+
+from pydantic import StrictBool, StrictInt
+
+from .fields import Instant, Name, from_ms
+from .shape import Model
+
+
+class WorkerInfo(Model):
+    """One worker process as it last described itself. `alive`: it did so within a lease."""
+
+    SHOWN: ClassVar[tuple[str, ...]] = ("name", "host", "pid", "queue", "agents", "build", "holding", "alive")
+    ALWAYS: ClassVar[frozenset[str]] = frozenset({"alive"})
+
+    name: str
+    host: str = ""
+    pid: StrictInt = 0
+    queue: str = ""
+    agents: tuple[str, ...] = ()
+    build: str | None = None
+    concurrency: StrictInt = 0
+    holding: StrictInt = 0
+    sweeps: StrictBool = False
+    seen_at: Instant | None = None
+    alive: StrictBool = False
+
+    @classmethod
+    def read(cls, name: str, at: int, record: bytes, now: int, stale: timedelta) -> Self:
+        """The worker behind its registration; times in microseconds of the server's clock."""
+        told = cls.from_bytes(record, key=f"workers[{name}]")
+        alive = now - at < stale.total_seconds() * 1_000_000
+        return told.model_copy(update={"name": name, "seen_at": from_ms(at // 1000), "alive": alive})
+
+
+class PoolCount(Model):
+    """How many runs of one pool are ready."""
+
+    SHOWN: ClassVar[tuple[str, ...]] = ("queue", "agent", "build", "ready")
+    ALWAYS: ClassVar[frozenset[str]] = frozenset({"ready"})
+
+    queue: Name
+    agent: Name
+    build: Name | None = None
+    ready: StrictInt = 0
+
+
+class Fleet(Model):
+    """What a namespace holds: open interrupts, ready and dead runs, workers."""
+
+    SHOWN: ClassVar[tuple[str, ...]] = ("namespace", "open", "dead", "pools", "workers")
+    ALWAYS: ClassVar[frozenset[str]] = frozenset({"open", "dead", "pools", "workers"})
+
+    namespace: Name
+    open: StrictInt = 0
+    dead: StrictInt = 0
+    pools: tuple[PoolCount, ...] = ()
+    workers: tuple[WorkerInfo, ...] = ()

@@ -1,0 +1,193 @@
+"""What the one who acted is told: a closed union of small frozen classes, each with its facts and a stable `code`."""
+
+from typing import ClassVar, Final, TypeAlias
+
+from pydantic import Field
+
+from .answers import AnswerKind, Principal
+from .durability import Durability
+from .fields import Id, Instant
+from .limits import JSON
+from .records import Resolution
+from .shape import Model
+
+_MEMORY: Final = Durability()
+
+
+def _memory() -> Durability:
+    # A factory: pydantic would copy a default of its own, deeply, for every outcome.
+    return _MEMORY
+
+
+class Told(Model):
+    """The common part of all outcomes: a `code` for JSON, and whether the caller got what it asked for."""
+
+    code: ClassVar[str]
+    ok: ClassVar[bool] = False
+
+    def _head(self) -> dict[str, JSON]:
+        return {"code": self.code}
+
+
+class Accepted(Told):
+    """It happened, now, by this call. `durability` is the class that was reached before the reply."""
+
+    code: ClassVar[str] = "accepted"
+    ok: ClassVar[bool] = True
+    SHOWN: ClassVar[tuple[str, ...]] = ("run_id", "session_id", "interrupt_ids", "resolution", "durability")
+    ALWAYS: ClassVar[frozenset[str]] = frozenset({"durability"})
+
+    run_id: Id | None = None
+    session_id: Id | None = None
+    interrupt_ids: tuple[str, ...] = ()
+    resolution: Resolution | None = None
+    durability: Durability = Field(default_factory=_memory)
+
+
+class Replayed(Told):
+    """It had happened already, by the same operation: the first answer again, and nothing changed."""
+
+    code: ClassVar[str] = "replayed"
+    ok: ClassVar[bool] = True
+    SHOWN: ClassVar[tuple[str, ...]] = Accepted.SHOWN
+    ALWAYS: ClassVar[frozenset[str]] = Accepted.ALWAYS
+
+    run_id: Id | None = None
+    session_id: Id | None = None
+    interrupt_ids: tuple[str, ...] = ()
+    resolution: Resolution | None = None
+    durability: Durability = Field(default_factory=_memory)
+
+
+class Winner(Model):
+    """Who was first, when, with which answer and under which operation."""
+
+    SHOWN: ClassVar[tuple[str, ...]] = ("by", "at", "answer", "op")
+
+    by: Principal | None = None
+    at: Instant | None = None
+    answer: AnswerKind | None = None
+    op: str | None = None
+
+
+class AlreadyDecided(Told):
+    """Somebody else was first; `winner` says who, when and with what (F11)."""
+
+    code: ClassVar[str] = "already_decided"
+    SHOWN: ClassVar[tuple[str, ...]] = ("winner",)
+
+    winner: Winner = Field(default_factory=Winner)
+
+
+class Expired(Told):
+    """The deadline had passed; the interrupt ended by its own policy, at that time."""
+
+    code: ClassVar[str] = "expired"
+    SHOWN: ClassVar[tuple[str, ...]] = ("at",)
+
+    at: Instant | None = None
+
+
+class Withdrawn(Told):
+    """The one who asked took the question back."""
+
+    code: ClassVar[str] = "withdrawn"
+    SHOWN: ClassVar[tuple[str, ...]] = ("by", "at")
+
+    by: Principal | None = None
+    at: Instant | None = None
+
+
+class Superseded(Told):
+    """The question lost its point: another of its suspension decided, or new input replaced it."""
+
+    code: ClassVar[str] = "superseded"
+    SHOWN: ClassVar[tuple[str, ...]] = ("at",)
+
+    at: Instant | None = None
+
+
+class NotAllowed(Told):
+    """This party may not do that."""
+
+    code: ClassVar[str] = "not_allowed"
+    SHOWN: ClassVar[tuple[str, ...]] = ("reason",)
+
+    reason: str
+
+
+class Invalid(Told):
+    """The request breaks a rule; nothing changed and the interrupt is still open (P12)."""
+
+    code: ClassVar[str] = "invalid"
+    SHOWN: ClassVar[tuple[str, ...]] = ("field", "problem", "allowed")
+
+    field: str
+    problem: str
+    allowed: str
+
+
+class Unknown(Told):
+    """There is no such record: it never was, or its retention has passed."""
+
+    code: ClassVar[str] = "unknown"
+    SHOWN: ClassVar[tuple[str, ...]] = ("id",)
+
+    id: str
+
+
+class NotDurable(Told):
+    """It happened, but the class asked for was not reached in time. Repeat it until it is."""
+
+    code: ClassVar[str] = "not_durable"
+    SHOWN: ClassVar[tuple[str, ...]] = ("wanted", "reached")
+    ALWAYS: ClassVar[frozenset[str]] = frozenset({"wanted", "reached"})
+
+    wanted: Durability
+    reached: Durability = Field(default_factory=_memory)
+
+
+class Parked(Told):
+    """The answer came before its question; it is kept until then and matched when the run suspends."""
+
+    code: ClassVar[str] = "parked"
+    ok: ClassVar[bool] = True
+    SHOWN: ClassVar[tuple[str, ...]] = ("until",)
+
+    until: Instant | None = None
+
+
+class Conflict(Told):
+    """Another request holds that place: the same key with other content, or a version that has moved on."""
+
+    code: ClassVar[str] = "conflict"
+    SHOWN: ClassVar[tuple[str, ...]] = ("reason",)
+
+    reason: str
+
+
+class Full(Told):
+    """The server is at its memory limit; new work is refused, answers still go through (P15)."""
+
+    code: ClassVar[str] = "full"
+    SHOWN: ClassVar[tuple[str, ...]] = ("reason",)
+
+    reason: str
+
+
+Outcome: TypeAlias = (
+    Accepted
+    | Replayed
+    | AlreadyDecided
+    | Expired
+    | Withdrawn
+    | Superseded
+    | NotAllowed
+    | Invalid
+    | Unknown
+    | NotDurable
+    | Parked
+    | Conflict
+    | Full
+)
+"""Everything a caller can be told; closed, so a type checker can tell when a `match` has forgotten one."""

@@ -1,0 +1,206 @@
+"""The rules that need no clock and no server: what may be suspended, and what may answer it.
+
+Response schemas are checked with the extra `schema`; nothing is ever fetched, a reference must lie in the schema.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Literal
+
+from ..errors import InvalidInput, MissingExtra
+from .answers import Answer, AnswerKind, Complete, Edit, Respond, UnknownAnswer
+from .digest import action_digest, canonical_json
+from .fields import to_ms
+from .limits import JSON, LIMITS, Limits, check_count
+from .models import Action, Interrupt, InterruptState, PendingToolCall
+from .outcomes import Invalid
+
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+def validate_answer(interrupt: Interrupt, answer: Answer) -> Invalid | None:
+    """None when the answer fits the interrupt, else what is wrong with it: kind, edit, or the response schema (F16)."""
+    offered = interrupt.offered
+    if isinstance(answer, UnknownAnswer) or answer.kind not in offered:
+        problem = "is not known to this release" if isinstance(answer, UnknownAnswer) else "is not offered"
+        return Invalid(field="answer.kind", problem=problem, allowed=", ".join(offered))
+    if isinstance(answer, Edit) and interrupt.action is None:
+        return Invalid(
+            field="answer.kind", problem="edits an interrupt without an action", allowed="other answers"
+        )
+    match answer:
+        case Respond(payload=value):
+            field = "payload"
+        case Complete(value=value):
+            field = "value"
+        case _:
+            return None
+    if interrupt.response_schema is None:
+        return None
+    return _violation(interrupt.response_schema, value, field)
+
+
+def approved_digest(interrupt: Interrupt, answer: Answer) -> str | None:
+    """The digest of what may run after this answer: the original action, or the edited one; None for a refusal."""
+    if interrupt.action is None:
+        return None
+    if isinstance(answer, Edit):
+        return action_digest(interrupt.action.tool, answer.arguments)
+    return interrupt.action.digest if answer.kind is AnswerKind.APPROVE else None
+
+
+def expiry(interrupt: Interrupt, default: timedelta | None) -> tuple[Literal["in", "at", "never"], int]:
+    """When the interrupt ends, for the script that knows the time: `in` or `at` so many milliseconds, or `never`."""
+    if interrupt.expires_at is not None:
+        return "at", to_ms(interrupt.expires_at)
+    span = default if interrupt.expires_in == "default" else interrupt.expires_in
+    if span is None:
+        return "never", 0
+    return "in", span // timedelta(milliseconds=1)
+
+
+def check_suspension(
+    state: InterruptState,
+    interrupts: Sequence[Interrupt],
+    *,
+    limits: Limits = LIMITS,
+    now: datetime | None = None,
+) -> tuple[InterruptState, tuple[Interrupt, ...]]:
+    """State and interrupts of one suspension, each completed from the other. Raises `InvalidInput`, `MissingExtra`.
+
+    Pending calls without interrupts become approvals; interrupts with a call and an action become pending calls.
+    Where both are given they must name the same calls with the same tools and arguments. `now` is only for a first,
+    friendly look at `expires_at`; the script decides by its own clock.
+    """
+    found = tuple(interrupts) or tuple(_approval(call) for call in state.pending_tool_calls)
+    if not found:
+        raise InvalidInput("interrupts", "is empty", "at least one interrupt or pending call")
+    check_count("interrupts", len(found), limits.interrupts_per_suspension)
+    for place, interrupt in enumerate(found):
+        _check_interrupt(f"interrupts[{place}]", interrupt, now)
+    calls = _calls_of(found)
+    if not state.pending_tool_calls:
+        pending = tuple(_pending(call_id, action) for call_id, action in calls.items())
+        return state.model_copy(update={"pending_tool_calls": pending}), found
+    _match(state.pending_tool_calls, calls)
+    return state, found
+
+
+def _approval(call: PendingToolCall) -> Interrupt:
+    return Interrupt.approval(Action(tool=call.tool_name, arguments=call.arguments), call.tool_call_id)
+
+
+def _pending(call_id: str, action: Action) -> PendingToolCall:
+    return PendingToolCall(tool_call_id=call_id, tool_name=action.tool, arguments=action.arguments)
+
+
+def _check_interrupt(field: str, interrupt: Interrupt, now: datetime | None) -> None:
+    if now is not None and interrupt.expires_at is not None and interrupt.expires_at <= now:
+        raise InvalidInput(f"{field}.expires_at", "is in the past", "a time to come")
+    if interrupt.response_schema is not None:
+        try:
+            check_schema(interrupt.response_schema)
+        except InvalidInput as fault:
+            inner = fault
+        else:
+            return
+        raise inner.inside(field)
+
+
+def _calls_of(interrupts: Sequence[Interrupt]) -> dict[str, Action]:
+    """The calls that interrupts are about. One call asked about twice is refused."""
+    calls: dict[str, Action] = {}
+    seen: set[str] = set()
+    for place, interrupt in enumerate(interrupts):
+        if interrupt.call_id is None:
+            continue
+        if interrupt.call_id in seen:
+            raise InvalidInput(f"interrupts[{place}].call_id", "is used twice", "one interrupt for each call")
+        seen.add(interrupt.call_id)
+        if interrupt.action is not None:
+            calls[interrupt.call_id] = interrupt.action
+    return calls
+
+
+def _match(pending: Sequence[PendingToolCall], calls: dict[str, Action]) -> None:
+    ids = [call.tool_call_id for call in pending]
+    if len(set(ids)) != len(ids):
+        raise InvalidInput("state.pending_tool_calls", "names a call twice", "one entry for each call")
+    for place, call in enumerate(pending):
+        action, field = calls.get(call.tool_call_id), f"state.pending_tool_calls[{place}]"
+        if action is None:
+            raise InvalidInput(
+                field, "has no interrupt with its call and action", "one interrupt for each call"
+            )
+        if action_digest(call.tool_name, call.arguments) != action.digest:
+            raise InvalidInput(field, "differs from its interrupt's action", "the same tool and arguments")
+    if missing := calls.keys() - set(ids):
+        raise InvalidInput(
+            "state.pending_tool_calls", f"lacks {len(missing)} calls", "one for each interrupt's call"
+        )
+
+
+def check_schema(schema: dict[str, JSON]) -> None:
+    """Nothing, for a JSON Schema that can be used without fetching. Raises `InvalidInput`, or `MissingExtra`."""
+    if find_spec("jsonschema") is None:
+        raise MissingExtra("schema", "An interrupt with a response schema")
+    if any(not reference.startswith("#") for reference in _references(schema)):
+        raise InvalidInput(
+            "response_schema", "refers to a schema elsewhere", "references that begin with '#'"
+        )
+    if not _is_schema(canonical_json(schema)):
+        raise InvalidInput(
+            "response_schema", "is no valid JSON Schema", "a JSON Schema object, draft 2020-12 by default"
+        )
+
+
+def _references(node: JSON) -> Iterator[str]:
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if key in _REFERENCES and isinstance(value, str):
+                yield value
+            yield from _references(value)
+    elif isinstance(node, list):
+        for item in node:
+            yield from _references(item)
+
+
+@lru_cache(maxsize=256)
+def _is_schema(schema: bytes) -> bool:
+    """Checking costs milliseconds and agents send the same few schemas again and again."""
+    from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415 - optional extra
+    from jsonschema.validators import validator_for  # noqa: PLC0415 - optional extra
+
+    parsed = json.loads(schema)
+    try:
+        validator_for(parsed, default=Draft202012Validator).check_schema(parsed)
+    except (SchemaError, RecursionError):
+        return False
+    return True
+
+
+def _violation(schema: dict[str, JSON], value: JSON, field: str) -> Invalid | None:
+    """The first place where a value breaks the schema, by path and rule; the value itself is not repeated (P13)."""
+    if find_spec("jsonschema") is None:
+        raise MissingExtra("schema", "Answering an interrupt with a response schema")
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - optional extra
+    from jsonschema.exceptions import best_match  # noqa: PLC0415 - optional extra
+    from jsonschema.validators import validator_for  # noqa: PLC0415 - optional extra
+    from referencing import Registry  # noqa: PLC0415 - optional extra
+    from referencing.exceptions import Unresolvable  # noqa: PLC0415 - optional extra
+
+    validator = validator_for(schema, default=Draft202012Validator)(schema, registry=Registry())
+    try:
+        error = best_match(validator.iter_errors(value))
+    except (Unresolvable, RecursionError):
+        return Invalid(
+            field="response_schema", problem="cannot be resolved", allowed="references inside the schema"
+        )
+    if error is None:
+        return None
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path)
+    rule = canonical_json({str(error.validator): error.validator_value}).decode()
+    return Invalid(field=f"{field}{place}", problem="does not fit the response schema", allowed=rule[:200])

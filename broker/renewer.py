@@ -1,0 +1,135 @@
+"""Renews leases from a thread of its own, so that a handler that blocks the event loop keeps its run.
+
+It has a connection of its own too: stopping or blocking anything else does not stop the renewals.
+"""
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from .core.settings import Settings
+from .store.commands.values import Command
+from .store.commands.runs import Leased, renew
+from .store.connect import FAULTS, NoScript, Options, SyncClient, meaning, sync_client, sync_client_like
+from .store.keys import Partition
+from .store.scripts import Rendering
+
+log = logging.getLogger("broker")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One lease being renewed, and whom to tell when the server says it is lost (called in the thread)."""
+
+    leased: Leased
+    lost: Callable[[], None]
+
+
+class Renewer:
+    """Keeps leases alive until they are removed. Start it as a context manager; adding and removing is thread-safe.
+
+    `beat`, where given, is called in the thread with the client after each round: the worker says it is there.
+    """
+
+    def __init__(
+        self, source: Any, settings: Settings, rendering: Rendering, *, options: Options | None = None,
+        beat: Callable[[SyncClient], None] | None = None,
+    ) -> None:  # fmt: skip
+        self._source = source
+        self._settings = settings
+        self._rendering = rendering
+        self._options = options or Options()
+        self._beat = beat
+        self._held: dict[str, Held] = {}
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="broker-renewer", daemon=True)
+
+    def __enter__(self) -> "Renewer":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def add(self, leased: Leased, lost: Callable[[], None]) -> None:
+        """Renews this lease from now on."""
+        with self._lock:
+            self._held[leased.token.run] = Held(leased, lost)
+
+    def remove(self, run: str) -> None:
+        """Stops renewing the lease of a run. Safe to repeat."""
+        with self._lock:
+            self._held.pop(run, None)
+
+    @property
+    def count(self) -> int:
+        """How many leases are being renewed."""
+        with self._lock:
+            return len(self._held)
+
+    def _client(self) -> SyncClient:
+        seconds = max(self._settings.lease.total_seconds() / 3, 0.5)
+        if isinstance(self._source, str):
+            return sync_client(self._source, self._options, seconds)
+        return sync_client_like(self._source, self._options, seconds)
+
+    def _loop(self) -> None:
+        client = self._client()
+        every = self._settings.renew_every.total_seconds()
+        pause = every if self._beat is None else 0.0
+        try:
+            while not self._stop.wait(pause):
+                began = monotonic()
+                try:
+                    self._round(client)
+                    pause = max(every - (monotonic() - began), 0.0)
+                except FAULTS as error:
+                    # The lease may outlive a short outage: try again well before it runs out.
+                    log.warning("lease renewal: %s, trying again", type(error).__name__)
+                    pause = min(every / 4, 0.5)
+        finally:
+            with contextlib.suppress(*FAULTS):
+                client.close()
+
+    def _round(self, client: SyncClient) -> None:
+        with self._lock:
+            held = list(self._held.values())
+        by_partition: dict[Partition, list[Held]] = {}
+        for one in held:
+            by_partition.setdefault(one.leased.partition, []).append(one)
+        for partition, group in by_partition.items():
+            for start in range(0, len(group), 64):
+                some = group[start : start + 64]
+                ends = self._run(client, renew(partition, [one.leased.token for one in some], self._settings.lease))
+                for one, until in zip(some, ends, strict=True):
+                    if until is None and self._forget(one):
+                        one.lost()
+        if self._beat is not None:
+            self._beat(client)
+
+    def _forget(self, one: Held) -> bool:
+        """Whether the lease was still wanted; one that ended in the meantime is no loss."""
+        with self._lock:
+            return self._held.pop(one.leased.token.run, None) is one
+
+    def _run(self, client: SyncClient, command: Command[Any]) -> list[Any]:
+        return run_command(client, command, self._settings, self._rendering)
+
+
+def run_command(client: SyncClient, command: Command[Any], settings: Settings, rendering: Rendering) -> list[Any]:
+    """Sends one command over a blocking client, once; an unknown script is sent whole."""
+    script = rendering.script(command.script, oom=command.oom)
+    keys, args = command.keys(), command.args(settings)
+    try:
+        reply = client.execute_command("EVALSHA", script.sha, len(keys), *keys, *args)
+    except FAULTS as error:
+        if not isinstance(meaning(error), NoScript):
+            raise
+        reply = client.execute_command("EVAL", script.text, len(keys), *keys, *args)
+    return command.read(reply)

@@ -1,0 +1,167 @@
+"""Where the records of an interrupt or a run lie: what a script must be told so that it touches declared keys only.
+
+Doorbell entries, list rows and leased runs carry their address; a bare id costs one read first. The script compares
+address and record before its first write, so an address that is out of date is noticed and read again.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgpack
+
+from ...errors import UnknownId
+from ..keys import Partition, Pool
+from .values import Read, text
+
+INTERRUPT_FIELDS = ("run", "session", "queue", "agent", "build", "kind", "tool", "audience", "expiry", "mode", "call",
+                    "verdict")  # fmt: skip
+RUN_FIELDS = ("session", "queue", "agent", "build", "ids", "mode", "fence", "seq", "state")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where one interrupt lies. `siblings` are the others of its run, known where one answer may end them all."""
+
+    interrupt: str
+    run: str
+    session: str
+    pool: Pool
+    kind: str
+    tool: str
+    audience: str
+    expiry: str
+    mode: str = "all"
+    call: str = ""
+    verdict: str = ""
+    siblings: tuple["Address", ...] = field(default=(), compare=False)
+
+    @classmethod
+    def parse(cls, interrupt: str, fields: dict[str, Any]) -> "Address":
+        """The address in a record's or a doorbell entry's fields."""
+        f = {name: text(fields.get(name) or "") for name in INTERRUPT_FIELDS}
+        return cls(interrupt, f["run"], f["session"], Pool(f["queue"], f["agent"], f["build"]), f["kind"], f["tool"],
+                   f["audience"], f["expiry"], f["mode"], f["call"], f["verdict"])  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RunAddress:
+    """Where a run and the interrupts of its present suspension lie."""
+
+    run: str
+    session: str
+    pool: Pool
+    interrupts: tuple[Address, ...] = ()
+    mode: str = "all"
+    fence: int = 0
+    seq: int = 0
+    state: str = ""
+
+
+def at_seq(a: RunAddress, seq: int) -> RunAddress:
+    """The address, about another pause of the run."""
+    return replace(a, seq=seq)
+
+
+def at_fence(a: RunAddress, fence: int) -> RunAddress:
+    """The address, about another lease of the run."""
+    return replace(a, fence=fence)
+
+
+def with_interrupts(a: RunAddress, interrupts: Iterable[Address]) -> RunAddress:
+    """The address with its interrupts known in full."""
+    return replace(a, interrupts=tuple(interrupts))
+
+
+def interrupt_keys(p: Partition, a: Address, *, decider: bool) -> list[str]:
+    """The keys that ending this interrupt touches. Only a decider's call declares those of verdicts."""
+    names = [
+        p.key("interrupt", a.interrupt),
+        p.key("open_queue", a.pool.queue),
+        p.key("open_kind", a.kind),
+        p.key("unseen", a.audience),
+    ]
+    if a.tool:
+        names.append(p.key("open_tool", a.tool))
+    if decider:
+        names += [p.key("verdict", a.interrupt), p.key("default", a.interrupt)]
+    return names
+
+
+def run_keys(p: Partition, run: str, session: str, pool: Pool) -> list[str]:
+    """The keys that any change of a run may touch, besides those of its interrupts."""
+    return [
+        *(p.key(kind, run) for kind in ("run", "calls", "errors")),
+        *(p.key(kind, session) for kind in ("active", "history")),
+        *(p.key(kind, pool) for kind in ("ready", "bell")),
+        *(p.key(kind) for kind in ("pools", "timers", "retention", "counter", "dispositions", "dead", "open")),
+    ]
+
+
+def settle_keys(p: Partition, a: Address, *, decider: bool) -> list[str]:
+    """The keys that ending this interrupt touches, its run and its siblings included."""
+    names = interrupt_keys(p, a, decider=decider)
+    for other in a.siblings:
+        names += interrupt_keys(p, other, decider=False)
+    return names + run_keys(p, a.run, a.session, a.pool)
+
+
+def read_address(p: Partition, interrupt: str) -> Read[Address | None]:
+    """Where an interrupt lies; None where there is none."""
+
+    def decode(replies: list[Any]) -> Address | None:
+        values = dict(zip(INTERRUPT_FIELDS, replies[0], strict=True))
+        return Address.parse(interrupt, values) if values["run"] is not None else None
+
+    return Read((("HMGET", p.key("interrupt", interrupt), *INTERRUPT_FIELDS),), decode)
+
+
+def read_addresses(p: Partition, interrupts: Iterable[str]) -> Read[tuple[Address, ...]]:
+    """Where several interrupts lie, those that exist, in the order asked for."""
+    ids = tuple(interrupts)
+
+    def decode(replies: list[Any]) -> tuple[Address, ...]:
+        rows = (dict(zip(INTERRUPT_FIELDS, row, strict=True)) for row in replies)
+        return tuple(Address.parse(one, row) for one, row in zip(ids, rows, strict=True) if row["run"] is not None)
+
+    return Read(tuple(("HMGET", p.key("interrupt", one), *INTERRUPT_FIELDS) for one in ids), decode)
+
+
+def read_run_address(p: Partition, run: str) -> Read[RunAddress]:
+    """Where a run lies, its interrupts by id only; raises `UnknownId`."""
+
+    def decode(replies: list[Any]) -> RunAddress:
+        f = {name: text(value or "") for name, value in zip(RUN_FIELDS, replies[0], strict=True)}
+        if not f["state"]:
+            raise UnknownId("run", run)
+        ids = tuple(Address.parse(one, {"run": run, "session": f["session"]}) for one in f["ids"].split())
+        return RunAddress(run, f["session"], Pool(f["queue"], f["agent"], f["build"]), ids, f["mode"],
+                          int(f["fence"] or 0), int(f["seq"] or 0), f["state"])  # fmt: skip
+
+    return Read((("HMGET", p.key("run", run), *RUN_FIELDS),), decode)
+
+
+def read_aliases(p: Partition, session: str, call: str) -> Read[tuple[str, ...]]:
+    """The interrupts a call id of a session has stood for."""
+
+    def decode(replies: list[Any]) -> tuple[str, ...]:
+        return tuple(text(replies[0] or "").split())
+
+    return Read((("HGET", p.key("aliases", session), f"call:{call}"),), decode)
+
+
+def read_early(
+    p: Partition, session: str, run: str, seq: int, calls: Iterable[str]
+) -> Read[tuple[tuple[str, str, str], ...]]:
+    """The answers that came before these calls asked: (call id, digest, where its verdict lies), each."""
+    fields = [(call, name) for call in calls for name in (f"r {run} {seq} {call}", f"c {call}")]
+
+    def decode(replies: list[Any]) -> tuple[tuple[str, str, str], ...]:
+        found = []
+        for (call, _), packed in zip(fields, replies[0], strict=True):
+            if packed is not None:
+                row = msgpack.unpackb(packed, raw=True)
+                found.append((call, text(row[2]), text(row[3])))
+        return tuple(found)
+
+    return Read((("HMGET", p.key("early", session), *(name for _, name in fields)),), decode)

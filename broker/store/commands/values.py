@@ -1,0 +1,114 @@
+"""The two kinds of value a driver runs: a script call on a list of items, and a few plain reads in one write."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from ...core.settings import Settings
+from ...errors import BrokerError, Corrupt, UnsuitableServer
+from ..keys import Partition
+
+T = TypeVar("T")
+Arg = bytes | str | int
+Reply = list[Any]
+
+MAX_ITEMS: Final = 64
+MAX_BYTES: Final = 256 * 1024
+
+
+class StaleAddress(Exception):  # noqa: N818 - a signal between floors, never seen by a user
+    """The record has moved since its address was read: read it again and repeat. Nothing was written."""
+
+
+class Recheck(Exception):  # noqa: N818 - as above
+    """An early answer arrived that was not held against the schema yet: look at it and repeat. Nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What one item of a script call needs: the keys it may touch and its arguments."""
+
+    keys: tuple[str, ...]
+    args: tuple[Arg, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Command(Generic[T]):
+    """One script call on items of one partition. `decode` turns the reply of item n into what the caller is told.
+
+    `oom` lets a script that creates records run at the server's memory limit (a leased run may always pause).
+    """
+
+    script: str
+    partition: Partition
+    items: tuple[Item, ...]
+    decode: Callable[[int, Reply], T]
+    oom: bool = False
+
+    def keys(self) -> list[str]:
+        """Every key the call declares, once each."""
+        return list(dict.fromkeys(key for item in self.items for key in item.keys))
+
+    def args(self, settings: Settings) -> list[Arg]:
+        """The arguments: the header every script reads, then each item behind its size."""
+        flat: list[Arg] = [
+            len(self.items),
+            micros(settings.keep_settled),
+            micros(settings.keep_history),
+            micros(settings.keep_parked),
+            settings.tries,
+        ]
+        for item in self.items:
+            flat.append(len(item.args))
+            flat.extend(item.args)
+        return flat
+
+    def read(self, reply: Sequence[Reply]) -> list[T | BaseException]:
+        """What each item came to; a fault of one item is its own and is returned in its place."""
+        results: list[T | BaseException] = []
+        for n, row in enumerate(reply):
+            try:
+                check_faults(row)
+                results.append(self.decode(n, row))
+            except (BrokerError, StaleAddress, Recheck) as error:
+                results.append(error)
+        return results
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Generic[T]):
+    """A few plain commands sent in one write, and what their replies mean together."""
+
+    commands: tuple[tuple[Arg, ...], ...]
+    decode: Callable[[list[Any]], T]
+
+
+def check_faults(reply: Reply) -> None:
+    """Raises for the replies any script can give: a moved record, a key of another type, a fault of the script."""
+    word = text(reply[0])
+    if word == "address":
+        raise StaleAddress(text(reply[1]))
+    if word == "recheck":
+        raise Recheck
+    if word == "corrupt":
+        raise Corrupt(text(reply[1]), f"holds a {text(reply[2])}, which no key of that name should")
+    if word == "fault":
+        raise UnsuitableServer(f"a script failed on it: {text(reply[1])}", "Nothing was written; please report this")
+
+
+def text(value: object) -> str:
+    """A reply's part as text; broken bytes are shown, not raised."""
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def micros(span: Any) -> int:
+    """A timedelta in whole microseconds."""
+    return round(span.total_seconds() * 1_000_000)
+
+
+def pairs(flat: Iterable[Any]) -> dict[str, bytes]:
+    """The fields of a record, from the flat list of names and values a script or HGETALL gives."""
+    if isinstance(flat, dict):
+        return {text(k): v for k, v in flat.items()}
+    parts = list(flat)
+    return {text(parts[i]): parts[i + 1] for i in range(0, len(parts) - 1, 2)}

@@ -1,0 +1,149 @@
+"""The only importer of a Redis client: options, what its errors mean, and what must be true of a server.
+
+The options are stated here because the client's defaults repeat writes silently, cut blocking reads after five
+seconds, and on Python 3.11 swallow cancellations. Deadlines and repeats are the business of the layer above.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import redis
+import redis.asyncio
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisClusterException, RedisError
+from redis.retry import Retry
+
+from ..errors import BrokerError, InvalidInput, NotPermitted, OutOfMemory, Unavailable, UnsuitableServer
+
+SyncClient = redis.Redis
+AsyncClient = redis.asyncio.Redis
+
+FAULTS: Final = (RedisError, RedisClusterException, OSError, TimeoutError, asyncio.TimeoutError)
+"""What a call to the server can raise."""
+
+# Words an error begins with -> what follows from it. Looked at before the class, which is often a bare ResponseError.
+_LATER: Final = frozenset({"LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS", "READONLY", "BUSY", "MISCONF",
+                           "UNBLOCKED"})  # fmt: skip
+_DENIED: Final = frozenset({"NOAUTH", "WRONGPASS", "NOPERM"})
+
+
+class Gone(Exception):  # noqa: N818 - a signal between floors
+    """The connection was lost or the reply did not come: a write may have happened. Repeat it."""
+
+
+class Later(Exception):  # noqa: N818
+    """The server is there and wants the call again after a while; nothing was written."""
+
+
+class NoScript(Exception):  # noqa: N818
+    """The server does not know the script's hash: send the text."""
+
+
+class NoGroup(Exception):  # noqa: N818
+    """The consumer group is gone (the server lost data or somebody deleted it): create it again."""
+
+
+def meaning(error: BaseException) -> BaseException:
+    """What a fault of the client means to us: a signal to the layer above, or an error for the user."""
+    said = str(error)
+    word = said.split(" ", 1)[0] if said else ""
+    if word == "NOSCRIPT" or isinstance(error, redis.exceptions.NoScriptError):
+        return NoScript()
+    if word == "NOGROUP":
+        return NoGroup()
+    if word == "OOM" or isinstance(error, redis.exceptions.OutOfMemoryError):
+        return OutOfMemory("its memory limit is reached")
+    if word in _DENIED or "ACL failure in script" in said or "user executing the script" in said:
+        return NotPermitted(said)
+    if isinstance(error, redis.exceptions.AuthenticationError | redis.exceptions.NoPermissionError):
+        return NotPermitted(said)
+    if word == "MOVED" or word == "ASK" or isinstance(error, redis.exceptions.MovedError | redis.exceptions.AskError):
+        return UnsuitableServer("it is a node of a cluster, reached as a single server", "Connect to the cluster")
+    if isinstance(error, redis.exceptions.MaxConnectionsError) or "max number of clients" in said:
+        return Later("no connection is free")
+    if word in _LATER or isinstance(error, redis.exceptions.BusyLoadingError | redis.exceptions.ReadOnlyError):
+        return Later(word or "loading")
+    if isinstance(error, OSError | TimeoutError | redis.exceptions.ConnectionError | redis.exceptions.TimeoutError):
+        return Gone(type(error).__name__)
+    if isinstance(error, BrokerError):
+        return error
+    if word == "WRONGTYPE":
+        return UnsuitableServer("a key of the namespace holds another type", "Find the foreign writer or use another namespace")
+    return Unavailable(said or type(error).__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How connections are made. Times in seconds."""
+
+    connect_timeout: float = 3.0
+    max_connections: int = 64
+    client_name: str = "broker"
+
+
+def options(how: Options) -> dict[str, Any]:
+    """The client options every connection of ours has, whatever made it."""
+    return {
+        "protocol": 3,
+        "decode_responses": False,
+        "socket_timeout": None,
+        "socket_connect_timeout": how.connect_timeout,
+        "socket_keepalive": True,
+        "max_connections": how.max_connections,
+        "client_name": how.client_name,
+        "legacy_responses": False,
+    }
+
+
+def async_client(url: str, how: Options, **more: Any) -> AsyncClient:
+    """A client for one server by URL: redis://, rediss:// or unix://."""
+    retry = redis.asyncio.retry.Retry(NoBackoff(), 0)
+    return redis.asyncio.Redis.from_url(_checked(url), retry=retry, **_by_url(url, options(how)), **more)
+
+
+def sync_client(url: str, how: Options, seconds: float, **more: Any) -> SyncClient:
+    """As `async_client`, blocking, with a limit on every reply."""
+    how_now = _by_url(url, options(how)) | {"socket_timeout": seconds}
+    return redis.Redis.from_url(_checked(url), retry=Retry(NoBackoff(), 0), **how_now, **more)
+
+
+def _checked(url: str) -> str:
+    if not url.startswith(("redis://", "rediss://", "unix://")):
+        raise InvalidInput("url", "has another scheme", "redis://, rediss:// or unix://")
+    return url
+
+
+def _by_url(url: str, how: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in how.items() if not (url.startswith("unix:") and name == "socket_keepalive")}
+
+
+def _settings_of(client: Any) -> dict[str, Any]:
+    """Address, credentials and encryption of somebody's client, without its habits."""
+    pool = client.connection_pool
+    kept = ("host", "port", "db", "username", "password", "credential_provider", "path")
+    given: Mapping[str, Any] = pool.connection_kwargs
+    found = {name: value for name, value in given.items() if (name in kept or name.startswith("ssl")) and value is not None}
+    if "path" in found:
+        found["unix_socket_path"] = found.pop("path")
+    if "SSL" in pool.connection_class.__name__:
+        found["ssl"] = True
+    return found
+
+
+def async_client_like(client: Any, how: Options) -> AsyncClient:
+    """A client of our own with the address, credentials and encryption of a redis-py client that somebody made."""
+    found = _settings_of(client)
+    return redis.asyncio.Redis(retry=redis.asyncio.retry.Retry(NoBackoff(), 0), **_fit(found, options(how)), **found)
+
+
+def sync_client_like(client: Any, how: Options, seconds: float) -> SyncClient:
+    """As `async_client_like`, blocking, with a limit on every reply."""
+    found = _settings_of(client)
+    how_now = _fit(found, options(how)) | {"socket_timeout": seconds}
+    return redis.Redis(retry=Retry(NoBackoff(), 0), **how_now, **found)
+
+
+def _fit(found: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in how.items() if not ("unix_socket_path" in found and name == "socket_keepalive")}

@@ -1,0 +1,144 @@
+"""Every key name there is. Nothing else in the package spells one; the scripts are rendered with `SEGMENTS`.
+
+A key is `{namespace:i.k}` (the partition's hash tag), a typed segment, and at most one id, as the last part. All
+records of a session lie in one partition, so every script works inside one cluster slot.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from ..core.ids import bits_of, session_hash
+
+SEGMENTS: Final[dict[str, str]] = {
+    # records, by run
+    "run": ":run:",
+    "input": ":input:",
+    "state": ":state:",
+    "calls": ":calls:",
+    "result": ":result:",
+    "errors": ":errors:",
+    # records, by interrupt
+    "interrupt": ":interrupt:",
+    "question": ":question:",
+    "verdict": ":verdict:",
+    "default": ":default:",
+    # records, by session
+    "active": ":active:",
+    "history": ":history:",
+    "early": ":early:",
+    "aliases": ":aliases:",
+    # doorbells
+    "interrupts": ":interrupts",
+    "dispositions": ":dispositions",
+    "bell": ":bell:",
+    # indexes of a partition
+    "ready": ":ready:",
+    "pools": ":pools",
+    "open": ":open",
+    "open_queue": ":open-queue:",
+    "open_tool": ":open-tool:",
+    "open_kind": ":open-kind:",
+    "unseen": ":unseen:",
+    "timers": ":timers",
+    "retention": ":retention",
+    "dead": ":dead",
+    "unknown": ":unknown",
+    "counter": ":counter",
+    # settings of the namespace, under a tag of its own
+    "meta": ":meta",
+    # what the check at connect writes and deletes
+    "scratch": ":scratch:",
+    # the fleet
+    "workers": ":workers",
+    "sweeper": ":sweeper",
+    # channel (not a key) on which a settled interrupt or a closed run is announced to those who wait for it
+    "settled": ":settled:",
+    # the offset of the clock that only the test rendering of the scripts reads
+    "clock": ":clock",
+}
+
+SLOTS: Final = 16384
+
+
+def crc16(data: bytes) -> int:
+    """The checksum that Redis Cluster maps keys to slots with (CRC-16/XMODEM)."""
+    crc = 0
+    for byte in data:
+        crc ^= byte << 8
+        for _ in range(8):
+            crc = (crc << 1) ^ 0x1021 if crc & 0x8000 else crc << 1
+        crc &= 0xFFFF
+    return crc
+
+
+@lru_cache(maxsize=4096)
+def partition_tag(namespace: str, index: int, count: int) -> str:
+    """The hash tag of partition `index` of `count`: `{ns:i.k}` with the smallest k whose slot lies in stripe i.
+
+    Plain numbering would put several of a few partitions on one primary and leave others empty.
+    """
+    low, high = index * SLOTS // count, (index + 1) * SLOTS // count
+    k = 0
+    while not low <= crc16(f"{namespace}:{index}.{k}".encode()) % SLOTS < high:
+        k += 1
+    return f"{{{namespace}:{index}.{k}}}"
+
+
+def meta_key(namespace: str) -> str:
+    """The key of the namespace's own settings: partition count, versions, epoch, retention."""
+    return f"{{{namespace}}}{SEGMENTS['meta']}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Who may run a run: a queue, an agent, and the build where it is pinned (else empty)."""
+
+    queue: str
+    agent: str
+    build: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.queue}:{self.agent}:{self.build}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Pool":
+        """The pool a name from Redis stands for. Names hold no colon, so this is unambiguous."""
+        queue, agent, build = text.split(":", 2)
+        return cls(queue, agent, build)
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One hash tag of a namespace, and the names of the keys in it."""
+
+    tag: str
+
+    def key(self, kind: str, name: object = "") -> str:
+        """The name of one key: `kind` is a key of `SEGMENTS`, `name` the id it ends in."""
+        return f"{self.tag}{SEGMENTS[kind]}{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Keyspace:
+    """The keys of one namespace with its number of partitions."""
+
+    namespace: str
+    count: int
+
+    def partition(self, index: int) -> Partition:
+        """Partition `index`, 0 up to `count`."""
+        return Partition(partition_tag(self.namespace, index, self.count))
+
+    def all(self) -> tuple[Partition, ...]:
+        """Every partition, in order."""
+        return tuple(self.partition(i) for i in range(self.count))
+
+    def of_session(self, session_id: str) -> Partition:
+        """The partition a session and everything in it lies in."""
+        return self.partition(session_hash(session_id) % self.count)
+
+    def of_id(self, broker_id: str) -> Partition | None:
+        """The partition of a run or interrupt by its id alone; None where the id is not one of the broker's."""
+        bits = bits_of(broker_id)
+        return None if bits is None else self.partition(bits % self.count)

@@ -1,0 +1,294 @@
+-- Shared by every script. The loader puts before it: the shebang with the flags, SEG (key segments), RUN, SET, CALL,
+-- MODE, EXPIRY (the words for states and policies), MOVES (the transition table) and PUBLISH.
+--
+-- How a script works: `each(n, decide)` runs `decide` for one item after the other. While it decides, an item only
+-- reads, and collects what it would write; a key that was not declared, a key of the wrong type and a move that is not
+-- in the table end the item with nothing written. Only then its writes are carried out, and none of them can refuse.
+--
+-- ARGV starts with: number of items, retention of settled records, of history, of parked answers (microseconds), and
+-- how many tries a run has. Times inside are microseconds since the epoch, as the server's clock says.
+
+local TAG = string.match(KEYS[1], '^({[^}]*})')
+local declared, kinds, records, list, pending, counter = {}, {}, {}, {}, {}, nil
+for _, name in ipairs(KEYS) do declared[name] = true end
+
+local cursor = 0
+local function arg() cursor = cursor + 1 return ARGV[cursor] end
+local N = tonumber(arg())
+local KEEP_SETTLED, KEEP_HISTORY, KEEP_PARKED, TRIES = tonumber(arg()), tonumber(arg()), tonumber(arg()), tonumber(arg())
+
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+--@clock
+
+local function int(x) return string.format('%.0f', x) end
+
+-- The name of a key, of the type the command at hand needs. Nothing else makes names, and nothing undeclared is touched.
+local function key(kind, id, want)
+  local name = TAG .. SEG[kind] .. (id or '')
+  if not declared[name] then error({ 'address', kind, id or '' }) end --@guard declared
+  if want then
+    local found = kinds[name]
+    if not found then
+      found = redis.call('TYPE', name).ok
+      kinds[name] = found
+    end
+    if found ~= 'none' and found ~= want then error({ 'corrupt', name, found }) end --@guard types
+  end
+  return name
+end
+
+local WANT = { S = 'string', H = 'hash', Z = 'zset', R = 'list', X = 'stream' }
+local function write(command, kind, id, ...)
+  local want = command ~= 'DEL' and (command == 'SADD' and 'set' or WANT[string.sub(command, 1, 1)]) or nil
+  pending[#pending + 1] = { command, key(kind, id, want), ... }
+  return pending[#pending]
+end
+
+-- One record (a hash) as a table `f` of its fields; shared by the items of a batch, so that two may meet.
+local function load(kind, id)
+  local name = key(kind, id, 'hash')
+  local r = records[name]
+  if r then return r end
+  local flat = redis.call('HGETALL', name)
+  r = { kind = kind, id = id, key = name, f = {}, dirty = {}, exists = #flat > 0 }
+  for i = 1, #flat, 2 do r.f[flat[i]] = flat[i + 1] end
+  records[name] = r
+  list[#list + 1] = r
+  return r
+end
+
+local function set(r, field, value)
+  r.f[field] = value
+  r.dirty[field] = true
+  r.exists = true
+end
+
+local function bump(r, field, by) set(r, field, int((tonumber(r.f[field]) or 0) + by)) end
+
+-- Takes a record to another state, as the table allows; a state of another version is refused, never guessed.
+local function move(r, operation, target, field)
+  local from = r.f.state or 'none'
+  local row = MOVES[r.kind][operation]
+  if not (row and row[from] and row[from][target]) then error({ 'conflict', operation, from }) end
+  set(r, 'state', target)
+end
+
+local function next_number()
+  if not counter then counter = tonumber(redis.call('GET', key('counter', nil, 'string')) or '0') end
+  counter = counter + 1
+  return counter
+end
+
+local function words(text)
+  local found = {}
+  for word in string.gmatch(text or '', '%S+') do found[#found + 1] = word end
+  return found
+end
+
+local function has(text, word, mark)
+  return string.find(mark .. (text or '') .. mark, mark .. word .. mark, 1, true) ~= nil
+end
+
+local function commit()
+  for _, r in ipairs(list) do
+    local put, drop = {}, {}
+    for field in pairs(r.dirty) do
+      local value = r.f[field]
+      if value == nil or value == '' then
+        drop[#drop + 1] = field
+      else
+        put[#put + 1] = field
+        put[#put + 1] = value
+      end
+    end
+    if #put > 0 then redis.call('HSET', r.key, unpack(put)) end
+    if #drop > 0 then redis.call('HDEL', r.key, unpack(drop)) end
+    r.dirty = {}
+  end
+  if counter then redis.call('SET', TAG .. SEG.counter, int(counter)) end
+  for _, w in ipairs(pending) do
+    local reply = redis.call(unpack(w))
+    if w.after then w.after(reply) end
+  end
+end
+
+local function each(decide)
+  local replies = {}
+  for n = 1, N do
+    local size = tonumber(arg())
+    local stop = cursor + size
+    pending = {}
+    local fine, reply = pcall(decide)
+    if fine then
+      commit()
+    else
+      -- What the item meant to change is forgotten; what others wrote is read again.
+      records, list, counter = {}, {}, nil
+      if type(reply) ~= 'table' or reply.err then reply = { 'fault', tostring(type(reply) == 'table' and reply.err or reply) } end
+    end
+    replies[n] = reply
+    cursor = stop
+  end
+  return replies
+end
+
+-- History ---------------------------------------------------------------------------------------------------------
+
+local function history(session, event, e)
+  local entry = { 1, event, e.run or '', e.seq or '', e.interrupt or '', e.state or '', e.by or '', e.op or '',
+    e.digest or '', e.detail or '' }
+  write('RPUSH', 'history', session, string.format('%016.0f', now) .. cmsgpack.pack(entry))
+  write('ZADD', 'retention', nil, 'NX', int(now + KEEP_HISTORY), 'h ' .. session)
+end
+
+-- Runs ------------------------------------------------------------------------------------------------------------
+
+local function pool_of(r) return r.f.queue .. ':' .. r.f.agent .. ':' .. (r.f.build or '') end
+
+local function ring_ready(r)
+  write('XADD', 'bell', pool_of(r), '*', 'run', r.id, 'seq', r.f.seq)
+end
+
+-- Puts a run that is ready into the list its workers take from: by priority, then by age.
+local function offer(r)
+  write('ZADD', 'ready', pool_of(r), int(next_number() - tonumber(r.f.priority or '0') * 4398046511104), r.id)
+  write('SADD', 'pools', nil, pool_of(r))
+  ring_ready(r)
+end
+
+local function unlease(r)
+  set(r, 'nonce', '') --@guard unlease
+  set(r, 'lease_until', '')
+  set(r, 'shown', '')
+  write('ZREM', 'timers', nil, 'r ' .. r.id)
+end
+
+local function holds(r, fence, nonce)
+  if not r.exists or r.f.state ~= RUN.LEASED then return false end
+  if r.f.fence ~= fence or r.f.nonce ~= nonce then return false end --@guard fence
+  return true
+end
+
+local function note_error(r, kind, text)
+  write('RPUSH', 'errors', r.id, cmsgpack.pack({ int(now), r.f.fence or '', r.f.holder or '', kind, text }))
+  write('LTRIM', 'errors', r.id, '-20', '-1')
+end
+
+-- Ends a failed attempt: back to the list after a while, or, after too many, to the dead letters.
+local function give_back(r, operation, pause, reason)
+  unlease(r)
+  if tonumber(r.f.tries or '0') >= TRIES then --@guard tries
+    move(r, operation, RUN.DEAD) --@guard tries
+    write('ZADD', 'dead', nil, int(next_number()), r.id) --@guard tries
+    write('XADD', 'dispositions', nil, '*', 'event', 'dead', 'run', r.id, 'session', r.f.session) --@guard tries
+    history(r.f.session, 'dead', { run = r.id, seq = r.f.seq, state = RUN.DEAD, detail = reason }) --@guard tries
+    return RUN.DEAD --@guard tries
+  end --@guard tries
+  move(r, operation, RUN.READY)
+  if pause > 0 then
+    set(r, 'ready_at', int(now + pause))
+    write('ZADD', 'timers', nil, int(now + pause), 'r ' .. r.id)
+  else
+    offer(r)
+  end
+  return RUN.READY
+end
+
+local function make_ready(r, operation)
+  move(r, operation, RUN.READY)
+  set(r, 'tries', '0')
+  offer(r)
+end
+
+local function close_run(r, event, e)
+  write('HDEL', 'active', r.f.session, r.id)
+  write('ZADD', 'retention', nil, int(now + KEEP_SETTLED), 'r ' .. r.id)
+  e.run, e.seq, e.state = r.id, r.f.seq, r.f.state
+  history(r.f.session, event, e)
+  write('XADD', 'dispositions', nil, '*', 'event', event, 'run', r.id, 'session', r.f.session)
+  pending[#pending + 1] = { PUBLISH, TAG .. SEG.settled .. r.id, r.f.state }
+end
+
+-- Interrupts ------------------------------------------------------------------------------------------------------
+
+local function ring_interrupt(i)
+  local f = i.f
+  local added = write('XADD', 'interrupts', nil, '*', 'for', f.audience, 'interrupt', i.id, 'run', f.run, 'session',
+    f.session, 'queue', f.queue, 'agent', f.agent, 'build', f.build or '', 'kind', f.kind, 'tool', f.tool or '',
+    'expiry', f.expiry or '', 'mode', f.mode or '')
+  added.after = function(id) redis.call('HSET', i.key, 'bell', id) end
+  write('ZADD', 'unseen', f.audience, int(now), i.id)
+end
+
+local function due(i)
+  return i.f.state == SET.OPEN and i.f.expiry ~= EXPIRY.WAIT and (tonumber(i.f.deadline) or now + 1) <= now
+end
+
+-- The call record's new form: its state, attempt, digest and interrupt in one short string.
+local function note_call(run, call, operation, state, digest, interrupt)
+  local calls = load('calls', run)
+  local old = calls.f[call] or 'none 0'
+  local was, attempt = string.match(old, '^(%S+) (%d+)')
+  if not (MOVES.call[operation] and MOVES.call[operation][was] and MOVES.call[operation][was][state]) then return false end
+  set(calls, call, state .. ' ' .. attempt .. ' ' .. digest .. ' ' .. interrupt)
+  return true
+end
+
+-- The one place where an interrupt ends. `how`: operation, op, by, and where somebody answered: answer, mark, action;
+-- `quiet`: the caller decides itself what becomes of the run.
+local function settle(i, state, how)
+  local f = i.f
+  move(i, how.operation, state)
+  set(i, 'op', how.op)
+  set(i, 'by', how.by or '')
+  set(i, 'at', int(now))
+  set(i, 'answer', how.answer or '')
+  set(i, 'mark', how.mark or '')
+  set(i, 'approved', how.action or '')
+  set(i, 'why', how.detail or '')
+  for _, index in ipairs({ { 'open' }, { 'open_queue', f.queue }, { 'open_kind', f.kind }, { 'open_tool', f.tool } }) do
+    if index[1] == 'open' or (index[2] or '') ~= '' then write('ZREM', index[1], index[2], i.id) end
+  end
+  write('ZREM', 'unseen', f.audience, i.id)
+  write('ZREM', 'timers', nil, 'i ' .. i.id)
+  local goes_on = f.audience == 'approvals' and (how.answer == 'approve' or how.answer == 'edit')
+  if (f.call or '') ~= '' and not goes_on then
+    note_call(f.run, f.call, 'settle', CALL.RESOLVED, f.action or '-', i.id)
+  end
+  history(f.session, how.event or state, { run = f.run, seq = f.seq, interrupt = i.id, state = state, by = how.by, op = how.op,
+    digest = how.mark, detail = how.detail })
+  write('XADD', 'dispositions', nil, '*', 'event', state, 'interrupt', i.id, 'run', f.run, 'session', f.session)
+  pending[#pending + 1] = { PUBLISH, TAG .. SEG.settled .. i.id, state }
+  local r = load('run', f.run)
+  bump(r, 'left', -1)
+  set(r, 'fresh', (r.f.fresh and r.f.fresh .. ' ' or '') .. i.id)
+  if r.f.mode == MODE.FIRST and not how.quiet then
+    for _, id in ipairs(words(r.f.ids)) do
+      local other = load('interrupt', id)
+      if other.f.state == SET.OPEN then
+        settle(other, SET.SUPERSEDED, { operation = 'supersede', op = how.op, by = how.by, quiet = true })
+      end
+    end
+  end
+  if r.f.state == RUN.WAITING and not how.quiet then
+    if tonumber(r.f.left) == 0 or r.f.mode == MODE.EACH then make_ready(r, 'settle') end --@guard complete
+  end
+end
+
+-- Ends an interrupt whose deadline has passed, as its policy says. Whoever meets it does this before telling anybody.
+local function expire(i)
+  local f = i.f
+  local op = 'expire:' .. (f.moved or '0')
+  if f.expiry == EXPIRY.DEFAULT then
+    local bytes = redis.call('GET', key('default', i.id, 'string'))
+    if bytes then
+      write('SET', 'verdict', i.id, bytes)
+      set(i, 'verdict', i.id)
+      settle(i, SET.RESOLVED, { operation = 'expire', event = 'default_answer', op = op, answer = f.default_kind,
+        mark = f.default_mark, action = f.default_action })
+      return
+    end
+  end
+  settle(i, SET.EXPIRED, { operation = 'expire', op = op, detail = f.expiry })
+end

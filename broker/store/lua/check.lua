@@ -1,0 +1,31 @@
+-- check: whether this user may run every command the scripts use, tried on scratch keys that are deleted again. A
+-- command that is refused in the middle of a script would leave its earlier writes, so it is found out before.
+-- KEYS  verdict (of a scratch interrupt that never exists), and the scratch keys
+-- ARGV  per item: size, decider (1: verdicts are written too)
+-- Reply per item: ok | denied command text
+return each(function()
+  local decider = arg() == '1'
+  local s, h, z, l, x = key('scratch', 's'), key('scratch', 'h'), key('scratch', 'z'), key('scratch', 'l'), key('scratch', 'x')
+  local tried = {
+    { 'SET', s, '1' }, { 'GET', s }, { 'TYPE', s }, { 'HSET', h, 'a', '1' }, { 'HGETALL', h }, { 'HDEL', h, 'b' },
+    { 'ZADD', z, 'NX', '1', 'a' }, { 'ZSCORE', z, 'a' }, { 'ZCARD', z }, { 'ZREM', z, 'b' }, { 'ZREMRANGEBYRANK', z, '5', '6' },
+    { 'RPUSH', l, 'a' }, { 'LRANGE', l, '0', '0' }, { 'LINDEX', l, '0' }, { 'LLEN', l }, { 'LTRIM', l, '0', '5' },
+    { 'XADD', x, '*', 'a', '1' }, { 'XRANGE', x, '-', '+', 'COUNT', '1' }, { 'XACK', x, 'g', '1-1' }, { 'XPENDING', x, 'g' },
+    { 'SADD', key('scratch', 'm'), 'a' }, { PUBLISH, TAG .. SEG.settled .. 'scratch', '' },
+  }
+  if decider then
+    tried[#tried + 1] = { 'SET', key('verdict', 'scratch'), '' }
+    tried[#tried + 1] = { 'DEL', key('verdict', 'scratch') }
+  end
+  local reply = { 'ok' }
+  for _, command in ipairs(tried) do
+    local answer = redis.pcall(unpack(command))
+    local said = type(answer) == 'table' and answer.err or ''
+    if said ~= '' and not string.find(said, 'NOGROUP', 1, true) then
+      reply = { 'denied', command[1], said }
+      break
+    end
+  end
+  for _, name in ipairs({ s, h, z, l, x, key('scratch', 'm') }) do redis.pcall('DEL', name) end
+  return reply
+end)

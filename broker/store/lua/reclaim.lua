@@ -1,0 +1,25 @@
+-- reclaim: what a passed timer of a run asks for: a lost lease is taken back, a back-off that is over ends. Checks
+-- state and time itself, so the list of due ids is a hint and two sweepers at once do no harm.
+-- KEYS  per item: run, errors, timers, ready, pools, bell, counter, dead, dispositions, retention, history
+-- ARGV  per item: size, run, pause
+-- Reply per item: reclaimed state | offered | nothing
+return each(function()
+  local id, pause = arg(), tonumber(arg())
+  local r = load('run', id)
+  local f = r.f
+  if f.state == RUN.LEASED then
+    if tonumber(f.lease_until) > now then return { 'nothing' } end --@guard reclaim-time
+    note_error(r, 'lease_lost', f.holder or '')
+    history(f.session, 'lease_lost', { run = id, seq = f.seq, op = f.fence, detail = f.holder })
+    return { 'reclaimed', give_back(r, 'reclaim', pause, 'lease lost') }
+  end
+  if f.state == RUN.READY and f.ready_at then
+    if tonumber(f.ready_at) > now then return { 'nothing' } end --@guard offer-time
+    set(r, 'ready_at', '')
+    write('ZREM', 'timers', nil, 'r ' .. id)
+    offer(r)
+    return { 'offered' }
+  end
+  write('ZREM', 'timers', nil, 'r ' .. id)
+  return { 'nothing' }
+end)

@@ -1,0 +1,11 @@
+-- ring_ready: wakes a worker of a pool again whose oldest ready run nobody took within the period.
+-- KEYS  ready, bell per item
+-- ARGV  per item: size, pool, how many bells at most
+-- Reply per item: rung n
+return each(function()
+  local pool, most = arg(), tonumber(arg())
+  local waiting = redis.call('ZCARD', key('ready', pool, 'zset'))
+  local rings = math.min(waiting, most)
+  for n = 1, rings do write('XADD', 'bell', pool, '*', 'run', '', 'seq', '') end
+  return { 'rung', int(rings) }
+end)

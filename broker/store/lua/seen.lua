@@ -1,0 +1,10 @@
+-- seen: acknowledges an entry whose handler has returned, and notes that its audience has seen the interrupt.
+-- KEYS  interrupts; per item: unseen of the audience
+-- ARGV  per item: size, group, entry, interrupt, audience (empty: the entry is for another group, only acknowledge)
+-- Reply per item: ok
+return each(function()
+  local group, entry, interrupt, audience = arg(), arg(), arg(), arg()
+  write('XACK', 'interrupts', nil, group, entry)
+  if audience ~= '' then write('ZREM', 'unseen', audience, interrupt) end
+  return { 'ok' }
+end)

@@ -1,0 +1,16 @@
+-- sweep: the right to sweep a partition for a while. Everything a sweeper does may be done twice, so this saves work and
+-- decides nothing; that is why it may expire by itself.
+-- KEYS  sweeper
+-- ARGV  per item: size, name of the sweeper, for how long (milliseconds; 0 gives it up)
+-- Reply per item: yes | no holder
+return each(function()
+  local name, span = arg(), tonumber(arg())
+  local holder = redis.call('GET', key('sweeper', nil, 'string'))
+  if holder and holder ~= name then return { 'no', holder } end
+  if span > 0 then
+    write('SET', 'sweeper', nil, name, 'PX', int(span))
+  else
+    write('DEL', 'sweeper', nil)
+  end
+  return { 'yes' }
+end)

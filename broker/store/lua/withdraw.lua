@@ -1,0 +1,41 @@
+-- withdraw: takes back a suspension, and with it the run. Names the sequence it is about; once refused under a lease,
+-- always refused. Safe to repeat with the same op.
+-- KEYS  per item: run, calls, active, timers, retention, history, counter, ready, pools, bell, dispositions, dead,
+--       open; per interrupt of the run: interrupt, open_queue, open_tool, open_kind, unseen (default and verdict where
+--       the policy is a default answer)
+-- ARGV  per item: size, run, op, sequence, by, reason
+-- Reply per item: accepted state | replayed state | unknown | conflict | settled state (closed or another sequence)
+return each(function()
+  local id, op, seq, by, reason = arg(), arg(), arg(), arg(), arg()
+  local r = load('run', id)
+  local f = r.f
+  if not r.exists then return { 'unknown' } end
+  if f.withdraw_op == op then return { 'replayed', f.state } end --@guard withdraw-op
+  if has(f.refused, op, ' ') then return { 'conflict', 'leased', f.state } end --@guard withdraw-refused
+  if f.seq ~= seq or f.state == RUN.FINISHED or f.state == RUN.WITHDRAWN then return { 'settled', f.state, '', '', '', '', '' } end --@guard withdraw-seq
+  local open = {}
+  for _, one in ipairs(words(f.ids)) do
+    local i = load('interrupt', one)
+    if due(i) then expire(i) end --@guard withdraw-due
+    if i.f.state == SET.OPEN then open[#open + 1] = i end
+  end
+  if f.state == RUN.LEASED and #open == 0 then --@guard withdraw-leased
+    set(r, 'refused', (f.refused and f.refused .. ' ' or '') .. op) --@guard withdraw-leased
+    return { 'conflict', 'leased', f.state } --@guard withdraw-leased
+  end --@guard withdraw-leased
+  for _, i in ipairs(open) do
+    settle(i, SET.WITHDRAWN, { operation = 'withdraw', op = op, by = by, detail = reason, quiet = true })
+  end
+  set(r, 'withdraw_op', op)
+  if f.state == RUN.LEASED then
+    move(r, 'withdraw', RUN.LEASED)
+    return { 'accepted', f.state }
+  end
+  write('ZREM', 'ready', pool_of(r), id)
+  write('ZREM', 'dead', nil, id)
+  write('ZREM', 'timers', nil, 'r ' .. id)
+  set(r, 'ready_at', '')
+  move(r, 'withdraw', RUN.WITHDRAWN)
+  close_run(r, RUN.WITHDRAWN, { by = by, op = op, detail = reason })
+  return { 'accepted', f.state }
+end)

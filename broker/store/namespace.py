@@ -1,0 +1,116 @@
+"""A namespace's own settings on the server, and what must be true of the server before anything is written to it."""
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from ..core.settings import Settings
+from ..core.wire import WIRE_VERSION
+from ..errors import InvalidInput, NotPermitted, UnsuitableServer, WrongNamespace
+from .commands.values import Command, Item, Reply, pairs, text
+from .keys import Keyspace, Partition, meta_key
+
+log = logging.getLogger("broker")
+
+SERVER_FACTS: Final = (("INFO", "server"), ("INFO", "memory"), ("INFO", "cluster"), ("INFO", "replication"))
+KEPT: Final = ("keep_settled", "keep_history", "keep_parked", "retry_window")
+MOST_PARTITIONS: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a client asks a namespace to be. None: whatever it is, or the defaults where it is new."""
+
+    partitions: int | None = None
+    settings: Settings | None = None
+
+    def __post_init__(self) -> None:
+        if self.partitions is not None and not 1 <= self.partitions <= MOST_PARTITIONS:
+            raise InvalidInput("partitions", "is out of range", f"1 to {MOST_PARTITIONS}")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a namespace is: its key names and its settings."""
+
+    space: Keyspace
+    settings: Settings
+
+
+def check_server(facts: Sequence[Any]) -> None:
+    """Raises `UnsuitableServer` for a server that cannot keep the promises. What it may not be asked is passed over."""
+    info: dict[str, Any] = {}
+    for part in facts:
+        if isinstance(part, dict):
+            info.update({text(name): value for name, value in part.items()})
+        elif isinstance(part, Exception) and str(part).startswith(("NOAUTH", "WRONGPASS")):
+            raise NotPermitted(str(part))
+    version = text(info.get("valkey_version") or info.get("redis_version") or "")
+    parts = tuple(int(n) for n in re.findall(r"\d+", version)[:2])
+    oldest = (7, 2) if "valkey_version" in info else (7, 0)
+    if parts and parts < oldest:
+        raise UnsuitableServer(f"it is version {version}", "Redis 7.0 or Valkey 7.2 is the oldest that works")
+    policy = text(info.get("maxmemory_policy") or "noeviction")
+    if policy.startswith("allkeys-"):
+        raise UnsuitableServer(f"its maxmemory-policy is {policy}, which deletes pauses", "Set it to noeviction")
+    if policy.startswith("volatile-"):
+        log.warning("maxmemory-policy is %s; noeviction is advised", policy)
+    if str(info.get("cluster_enabled", 0)) == "1":
+        raise UnsuitableServer("it is a node of a cluster", "This release connects to single servers")
+    if text(info.get("role") or "master") != "master":
+        raise UnsuitableServer("it is a replica", "Connect to its primary")
+
+
+def _ms(span: timedelta) -> int:
+    return round(span.total_seconds() * 1000)
+
+
+def create(namespace: str, wanted: Wanted) -> Command[dict[str, str]]:
+    """The settings of a namespace, created where it is new."""
+    settings = wanted.settings or Settings()
+    fields: dict[str, Any] = {"wire": WIRE_VERSION, "epoch": 1, "partitions": wanted.partitions or 1}
+    fields |= {name: _ms(getattr(settings, name)) for name in KEPT}
+    fields["durability"] = str(settings.durability)
+    flat = [part for pair in fields.items() for part in pair]
+    key = meta_key(namespace)
+    partition = Partition(key.removesuffix(":meta"))
+
+    def decode(_: int, reply: Reply) -> dict[str, str]:
+        return {name: text(value) for name, value in pairs(reply[1:]).items()}
+
+    return Command("namespace", partition, (Item((key,), (len(fields), *flat)),), decode)
+
+
+def check_namespace(namespace: str, wanted: Wanted, found: dict[str, str]) -> Found:
+    """What the namespace is. Raises `WrongNamespace` where that is not what the client asked for."""
+    wire, count = int(found.get("wire", "0")), int(found.get("partitions", "0"))
+    if not 0 < wire <= WIRE_VERSION:
+        raise WrongNamespace(namespace, f"has wire version {wire}", f"up to {WIRE_VERSION} in this release")
+    if not 1 <= count <= MOST_PARTITIONS:
+        raise WrongNamespace(namespace, f"has {count} partitions", f"1 to {MOST_PARTITIONS}")
+    if wanted.partitions is not None and wanted.partitions != count:
+        raise WrongNamespace(namespace, f"has {count} partitions and {wanted.partitions} were asked for", str(count))
+    kept = {name: timedelta(milliseconds=int(found[name])) for name in KEPT if name in found}
+    if wanted.settings is not None:
+        for name, value in kept.items():
+            asked = getattr(wanted.settings, name)
+            if asked != value:
+                raise WrongNamespace(namespace, f"has {name} {value} and {asked} was asked for", f"{value}")
+        return Found(Keyspace(namespace, count), wanted.settings)
+    return Found(Keyspace(namespace, count), Settings(**kept))
+
+
+def check_commands(space: Keyspace, *, decider: bool) -> Command[str]:
+    """Empty when this user may do everything the scripts do (with verdicts, for a decider), else what is refused."""
+    p = space.partition(0)
+    keys = [p.key("scratch", name) for name in "shzlxm"]
+    if decider:
+        keys.append(p.key("verdict", "scratch"))
+
+    def decode(_: int, reply: Reply) -> str:
+        return "" if text(reply[0]) == "ok" else f"{text(reply[1])}: {text(reply[2])}"
+
+    return Command("check", p, (Item(tuple(keys), (int(decider),)),), decode)

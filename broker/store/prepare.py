@@ -1,0 +1,181 @@
+"""From what callers say to what scripts take: suspensions and answers, checked whole before anything is sent.
+
+Pure functions; the only state is in their arguments. Ids and operation ids are derived here, so that a repeat of the
+same call is the same operation.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from ..core.answers import Answer, AnswerKind, Edit, Principal, Verdict
+from ..core.digest import changed_paths, content_digest
+from ..core.ids import SEPARATOR, interrupt_id, session_hash
+from ..core.limits import check_id, check_json
+from ..core.models import InputRecord, Interrupt, InterruptState, OnExpiry
+from ..core.outcomes import Invalid
+from ..core.policy import approved_digest, check_suspension, expiry, validate_answer
+from ..core.records import InterruptRecord
+from ..core.settings import Settings
+from ..core.states import Mode
+from ..errors import InvalidInput
+from .commands.address import Address
+from .commands.answers import Said
+from .commands.pauses import Pause, Question
+from .commands.runs import Place, Token
+from .keys import Pool
+
+EXPIRY_POLICY = Principal(id="policy:expiry", kind="service", verified=True)
+"""Who a default answer is from."""
+
+
+def input_bytes(value: object, metadata: dict[str, object] | None, settings: Settings) -> bytes:
+    """What a run is started with, as stored. Pydantic models are taken by their JSON form."""
+    dump = getattr(value, "model_dump", None)
+    plain = dump(mode="json") if callable(dump) else value
+    record = InputRecord(input=check_json("input", plain), metadata=metadata or {})
+    return record.to_bytes(most=settings.limits.record_bytes)
+
+
+def point(run: str, seq: int, questions: Sequence[Question]) -> tuple[str, str]:
+    """The operation id of a suspension (its point), and the digest of its content."""
+    calls = sorted(f"{q.call or n}={q.action}" for n, q in enumerate(questions))
+    body = SEPARATOR.join((run, str(seq), *calls))
+    content = SEPARATOR.join(q.id for q in questions)
+    return f"sus-{content_digest(body.encode())[:32]}", content_digest(content.encode())
+
+
+def pause(
+    namespace: str,
+    place: Place,
+    seq: int,
+    state: InterruptState,
+    interrupts: Sequence[Interrupt],
+    settings: Settings,
+    *,
+    mode: Mode = Mode.ALL,
+    token: Token | None = None,
+    instead: bool = False,
+    keep: Sequence[str] = (),
+    not_after: int = 0,
+) -> Pause:
+    """A suspension, checked whole. Raises `InvalidInput` that names the field, `MissingExtra` for a schema."""
+    state, found = (state, ()) if keep and not interrupts else check_suspension(state, interrupts, limits=settings.limits)
+    questions = tuple(_question(namespace, place, seq, n, one, settings) for n, one in enumerate(found))
+    ids = [q.id for q in questions]
+    if len(set(ids)) != len(ids):
+        raise InvalidInput("interrupts", "holds the same question twice", "questions that differ, or call ids that do")
+    op, digest = point(place.run, seq, questions)
+    return Pause(
+        place=place, op=op, digest=digest, seq=seq, state=state.to_bytes(most=settings.limits.state_bytes),
+        questions=questions, not_after=not_after, longest=settings.keep_settled, mode=mode, token=token, replace=instead,
+        keep=tuple(keep),
+    )  # fmt: skip
+
+
+def _question(namespace: str, place: Place, seq: int, n: int, one: Interrupt, settings: Settings) -> Question:
+    digest = one.content_digest
+    identity = interrupt_id(
+        namespace=namespace, session=place.session, run_id=place.run, seq=seq, agent_path=one.agent_path,
+        call_key=one.call_id or str(n), kind_type=one.kind.type, content_digest=digest,
+    )  # fmt: skip
+    when, ms = expiry(one, settings.deadline)
+    deadline = {"never": "", "in": f"+{ms * 1000}", "at": str(ms * 1000)}[when]
+    default = ("", "", "", b"")
+    if one.at_expiry is OnExpiry.DEFAULT and one.default_answer is not None:
+        said = verdict_of(one, identity, one.default_answer, EXPIRY_POLICY, op=f"default:{identity}", seen=None)
+        default = (said.kind.value, said.mark, said.action, said.verdict)
+    return Question(
+        id=identity, record=one.to_bytes(most=settings.limits.record_bytes), kind=one.kind.type, digest=digest,
+        offers=",".join(one.offered), expiry=one.at_expiry.value, audience=one.addressed_to.value, deadline=deadline,
+        tool=one.action.tool if one.action else "", call=one.call_id or "",
+        action=one.action.digest if one.action else "", labels=" ".join(one.labels),
+        early="*" if one.response_schema is None else "", default=default,
+    )  # fmt: skip
+
+
+def with_early(found: Pause, early: Sequence[tuple[str, str, Verdict | None]]) -> Pause:
+    """The pause with each early answer (call, digest, verdict) held against the schema of its question."""
+    marks: dict[str, list[str]] = {}
+    for call, mark, verdict in early:
+        question = next(q for q in found.questions if q.call == call)
+        interrupt = Interrupt.from_bytes(question.record)
+        fits = verdict is not None and validate_answer(interrupt, verdict.answer) is None
+        marks.setdefault(call, []).append(mark if fits else f"!{mark}")
+    questions = tuple(replace(q, early=",".join(marks[q.call])) if q.call in marks else q for q in found.questions)
+    return replace(found, questions=questions)
+
+
+def verdict_of(
+    interrupt: Interrupt | None, identity: str, answer: Answer, by: Principal, *, op: str | None, seen: str | None
+) -> Said:
+    """An answer as the script takes it. Without an `op` of the caller's it is derived, so that a repeat is one."""
+    if op is not None:
+        check_op(op)
+    edited = isinstance(answer, Edit) and interrupt is not None and interrupt.action is not None
+    body = answer.to_bytes()
+    op = op or f"ans-{content_digest(SEPARATOR.join((identity, by.id, by.kind, seen or '')).encode() + body)[:32]}"
+    verdict = Verdict(
+        interrupt_id=identity, answer=answer, by=by, op=op, seen=seen,
+        action_digest=approved_digest(interrupt, answer) if interrupt else None,
+        changed=changed_paths(interrupt.action.arguments, answer.arguments) if edited else (),
+    ).to_bytes()  # fmt: skip
+    action = approved_digest(interrupt, answer) if edited and interrupt else None
+    return Said(op, answer.kind, content_digest(verdict), verdict, by.to_bytes(), seen or "", action or "")
+
+
+def check_op(op: str) -> str:
+    """An operation id of the caller's: an id without white space."""
+    if any(char.isspace() for char in check_id("op", op)):
+        raise InvalidInput("op", "holds white space", "an id without white space")
+    return op
+
+
+def said(record: InterruptRecord, answer: Answer, by: Principal, *, op: str | None, seen: str | None) -> Said | Invalid:
+    """An answer held against its question: kind, edit, response schema, digest; or what is wrong with it."""
+    wrong = validate_answer(record.interrupt, answer)
+    if wrong is not None:
+        return wrong
+    return verdict_of(record.interrupt, record.id, answer, by, op=op, seen=seen)
+
+
+def with_siblings(a: Address, others: Sequence[Address]) -> Address:
+    """The address with those of the other interrupts of its suspension."""
+    return replace(a, siblings=tuple(others))
+
+
+def early_slot(session: str, run: str, seq: int, call: str) -> str:
+    """Where the verdict of an answer that comes before its question lies; one for each (run, sequence, call)."""
+    body = SEPARATOR.join(("early", session, run, str(seq), call))
+    return f"early_{session_hash(session):04x}{content_digest(body.encode())[:32]}"
+
+
+def place(
+    run: str, session: str, pool: Pool, *, priority: int = 0, data: bytes = b"", by: Principal | None = None
+) -> Place:
+    """Where a run belongs, checked."""
+    check_id("session", session)
+    if not -1000 <= priority <= 1000:  # noqa: PLR2004 - the scores of the ready set hold this much
+        raise InvalidInput("priority", "is out of range", "-1000 to 1000")
+    return Place(run, session, pool, priority, data, by.to_bytes() if by else b"")
+
+
+def at_run(found: Place, run: str) -> Place:
+    """The place of a run with a known id."""
+    return replace(found, run=check_id("run_id", run))
+
+
+def start_op(found: Place) -> str:
+    """The operation id of a start under a key: the same key with other content is another operation."""
+    parts = (found.run, str(found.pool), str(found.priority))
+    return f"start-{content_digest(SEPARATOR.join(parts).encode() + found.input)[:32]}"
+
+
+def back_off(tries: int, settings: Settings, jitter: float) -> timedelta:
+    """How long a failed run waits: doubled at each attempt, `jitter` (0 to 1) takes away up to half."""
+    span = min(settings.backoff_first * 2 ** min(max(tries - 1, 0), 30), settings.backoff_most)
+    return span * (1 - jitter / 2)
+
+
+__all__ = ["AnswerKind", "back_off", "check_op", "early_slot", "input_bytes", "pause", "place", "point", "said",
+           "verdict_of"]  # fmt: skip

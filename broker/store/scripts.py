@@ -1,0 +1,104 @@
+"""The scripts that run on the server: one file per operation, rendered with the tables they must agree with.
+
+A script is addressed by the hash of its full text. A changed table therefore changes the hash, and two releases of
+this package run side by side, each with its own scripts.
+
+Guards are marked in the sources (`--@guard name`). The test suite renders the scripts without each guard in turn and
+fails where no test notices; nothing else ever leaves one out.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha1
+from importlib.resources import files
+from typing import Final
+
+from ..core.models import OnExpiry
+from ..core.states import TRANSITIONS, CallState, Mode, RunState, Settlement
+from .keys import SEGMENTS
+
+GUARD: Final = re.compile(r"^.*--@guard (\S+)\n", re.MULTILINE)
+CLOCK: Final = "now = now + tonumber(redis.call('GET', TAG .. SEG.clock) or '0')"
+
+# What a script that is not listed gets: it may run when the server is at its memory limit, since it frees more than
+# it takes or lets a run go on (P15). The listed ones create a record out of nothing and are refused then.
+CREATES: Final = frozenset({"start", "adopt", "suspend", "namespace"})
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """One rendered script: its name, full text, and the hash it is called by."""
+
+    name: str
+    text: str
+    sha: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """How the scripts are rendered. Anything but the default is for tests.
+
+    `without` leaves out the guards of that name; `clock` adds the offset kept in the partition's clock key to the
+    server's time; `publish` is the command that announces (`SPUBLISH` on a cluster).
+    """
+
+    publish: str = "PUBLISH"
+    clock: bool = False
+    without: str | None = None
+
+    def script(self, name: str, *, oom: bool = False) -> Script:
+        """The script of one operation; `oom` lets one that creates records run at the memory limit all the same."""
+        return _render(self, name, oom or name not in CREATES)
+
+
+def names() -> tuple[str, ...]:
+    """The names of all scripts, sorted."""
+    return tuple(sorted(f.name[:-4] for f in _folder().iterdir() if f.name.endswith(".lua") and f.name[0] != "_"))
+
+
+def guards(name: str) -> tuple[str, ...]:
+    """The names of the guards in one script file (`_prelude` for those shared by all)."""
+    return tuple(dict.fromkeys(GUARD.findall(_source(name))))
+
+
+def _folder():  # type: ignore[no-untyped-def]  # noqa: ANN202
+    return files(__package__) / "lua"
+
+
+@cache
+def _source(name: str) -> str:
+    return str((_folder() / f"{name}.lua").read_text(encoding="utf-8"))
+
+
+def _table(entries: dict[str, str]) -> str:
+    return "{ " + ", ".join(f"{k} = '{v}'" for k, v in entries.items()) + " }"
+
+
+@cache
+def _constants(publish: str) -> str:
+    moves: dict[str, dict[str, dict[str, list[str]]]] = {}
+    for row in TRANSITIONS:
+        moves.setdefault(row.record, {}).setdefault(row.operation, {})[row.before or "none"] = list(row.after)
+    lines = [f"local SEG = {_table(SEGMENTS)}", f"local PUBLISH = '{publish}'"]
+    for word, states in (("RUN", RunState), ("SET", Settlement), ("CALL", CallState), ("MODE", Mode), ("EXPIRY", OnExpiry)):
+        lines.append(f"local {word} = {_table({member.name: member.value for member in states})}")
+    lines.append("local MOVES = { run = {}, interrupt = {}, call = {} }")
+    for record, operations in moves.items():
+        for operation, rows in operations.items():
+            cells = ", ".join(
+                f"{before} = {{ " + ", ".join(f"{after} = true" for after in afters) + " }" for before, afters in rows.items()
+            )
+            lines.append(f"MOVES.{record}.{operation} = {{ {cells} }}")
+    return "\n".join(lines)
+
+
+@cache
+def _render(how: Rendering, name: str, oom: bool) -> Script:  # noqa: FBT001
+    prelude = _source("_prelude").replace("--@clock", CLOCK if how.clock else "")
+    body = f"{_constants(how.publish)}\n{prelude}\n{_source(name)}"
+    if how.without is not None:
+        body = GUARD.sub(lambda found: "" if found[1] == how.without else found[0], body)
+    lines = (line for line in body.splitlines() if line.strip() and not line.lstrip().startswith("--"))
+    text = ("#!lua flags=allow-oom\n" if oom else "#!lua\n") + "\n".join(lines) + "\n"
+    return Script(name, text, sha1(text.encode(), usedforsecurity=False).hexdigest())

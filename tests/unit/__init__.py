@@ -1,0 +1,1 @@
+"""The pure floors, without a server; under two seconds in all."""
