@@ -148,7 +148,7 @@ class Link:
         await self.open()
         if not read.commands:
             return read.decode([])
-        return read.decode(await self._persist(lambda: self._send(read.commands), writes=False))
+        return read.decode(await self._persist(lambda: self._send(read.commands, forgiving=read.forgiving), writes=False))
 
     async def chase(self, make: Callable[[], Awaitable[Command[T] | T]]) -> T:
         """Runs a command whose address may have gone out of date meanwhile: then it is made anew and sent again.

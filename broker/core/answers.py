@@ -111,6 +111,7 @@ class Cancel(Answer):
     """Nobody is going to answer: abandoned, which is not a rejection. What came with it is kept (G17)."""
 
     TAG: ClassVar[str] = "cancel"
+    NULLABLE: ClassVar[frozenset[str]] = frozenset({"payload"})
 
     reason: Text | None = None
     payload: Json = None

@@ -48,7 +48,7 @@ class Model(BaseModel):
         try:
             self.__pydantic_validator__.validate_python(data, self_instance=self)
         except ValidationError as error:
-            fault = _explain(type(self), error)
+            fault = _explain(type(self), error, {})
         else:
             return
         # Outside the handler, so that the error does not carry the input along as its context (P13).
@@ -129,7 +129,7 @@ class Model(BaseModel):
         try:
             made: Self = cls.__pydantic_validator__.validate_python(values, strict=True, context=trust)
         except ValidationError as error:
-            fault = _explain(cls, error)
+            fault = _explain(cls, error, {slot.name: slot.wire for slot in slots(cls)})
         else:
             return made
         raise fault
@@ -323,15 +323,14 @@ def _dump(value: JSON) -> JSON:
     return value
 
 
-def _explain(model: type[Model], error: ValidationError) -> InvalidInput:
+def _explain(model: type[Model], error: ValidationError, names: dict[str, str]) -> InvalidInput:
     """The first fault of a pydantic error in our words; the value that was refused is left behind."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    kind, place = first["type"], [str(part) for part in first["loc"] if not str(part).startswith("function-")]
-    field = ".".join(place[:4]) or model.__name__
+    kind, place = first["type"], [str(part) for part in first["loc"][:4]]
+    field = ".".join([*(names.get(part, part) for part in place[:1]), *place[1:]]) or model.__name__
     if kind == "missing":
         return InvalidInput(field, "is missing", "a value")
     if kind == "extra_forbidden":
-        return InvalidInput(
-            field, f"is no field of {model.__name__}", ", ".join(slot.name for slot in slots(model))
-        )
+        allowed = ", ".join(slot.name for slot in slots(model))
+        return InvalidInput(field, f"is no field of {model.__name__}", allowed)
     return InvalidInput(field, "has the wrong type or value", first["msg"].removeprefix("Input should be "))

@@ -8,9 +8,15 @@ from .watch import watch
 
 def main() -> None:
     """Read the command line and watch."""
-    parser = argparse.ArgumentParser(prog="python -m broker.embedded", description="Stop an embedded server when idle.")
+    parser = argparse.ArgumentParser(
+        prog="python -m broker.embedded", description="Stop an embedded server when idle."
+    )
     parser.add_argument("--watch", type=Path, required=True, metavar="HOME", help="the home of the server")
-    watch(parser.parse_args().watch)
+    parser.add_argument(
+        "--lock", type=int, metavar="FILE", help="the open file that holds the watchdog's lock"
+    )
+    arguments = parser.parse_args()
+    watch(arguments.watch, arguments.lock)
 
 
 if __name__ == "__main__":

@@ -57,20 +57,21 @@ class ServerBinary:
 
 def probe(path: Path, origin: str) -> ServerBinary:
     """What the program at `path` is, by running it with `--version`. Raises UnsuitableServer, with the reason."""
-    remedy = REMEDIES[2].capitalize()
+    remedy = "Name a Redis 7.0+ or Valkey 7.2+ server program in BROKER_SERVER_BIN, or set BROKER_URL"
     try:
-        said = subprocess.run([path, "--version"], capture_output=True, timeout=10, check=False, text=True).stdout
+        ran = subprocess.run(  # noqa: S603 - a program that the user or the PATH names
+            [path, "--version"], capture_output=True, timeout=10, check=False, text=True
+        )
     except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError) as error:
         raise UnsuitableServer(f"{path} cannot be run ({type(error).__name__}: {error})", remedy) from None
-    found = re.match(r"(redis|valkey) server v=(\d+)\.(\d+)\.(\d+)", said, re.IGNORECASE)
+    found = re.match(r"(redis|valkey) server v=(\d+)\.(\d+)\.(\d+)", ran.stdout, re.IGNORECASE)
     if not found:
         raise UnsuitableServer(f"{path} does not say that it is a Redis or Valkey server", remedy)
     family = Family(found[1].lower())
     version = (int(found[2]), int(found[3]), int(found[4]))
     binary = ServerBinary(path, family, version, origin)
     if version < OLDEST[family]:
-        oldest = ".".join(map(str, OLDEST[family]))
-        raise UnsuitableServer(f"{binary} is too old, {oldest} is the oldest that works", remedy)
+        raise UnsuitableServer(f"{binary} is too old", remedy)
     return binary
 
 
@@ -99,7 +100,11 @@ def candidates(rejected: list[str], named: str | None = None) -> Iterator[Server
         yield probe(Path(named), "named in BROKER_SERVER_BIN")
         return
     places = [(packaged(), "packaged")]
-    places += [(Path(found), "on PATH") for name in ("valkey-server", "redis-server") if (found := shutil.which(name))]
+    places += [
+        (Path(found), "on PATH")
+        for name in ("valkey-server", "redis-server")
+        if (found := shutil.which(name))
+    ]
     for path, origin in places:
         if path is None:
             continue

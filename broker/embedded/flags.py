@@ -26,11 +26,11 @@ Setting = str | int | Path | Sequence[str]
 
 def render(settings: Mapping[str, Setting]) -> str:
     """The text of a configuration file. Text is written as given; paths are quoted, so that any name is safe."""
-    lines = []
-    for flag, value in settings.items():
-        for each in [value] if isinstance(value, (str, int, Path)) else value:
-            lines.append(f"{flag} {_quoted(str(each)) if isinstance(each, Path) or each == '' else each}\n")
-    return "".join(lines)
+    return "".join(
+        f"{flag} {_quoted(str(each)) if isinstance(each, Path) or each == '' else each}\n"
+        for flag, value in settings.items()
+        for each in ([value] if isinstance(value, (str, int, Path)) else value)
+    )
 
 
 def _quoted(text: str) -> str:

@@ -34,7 +34,9 @@ def default_home() -> Path:
     try:
         user = Path.home()
     except RuntimeError:
-        raise InvalidInput("BROKER_HOME", "is not set and this user has no home directory", "a directory") from None
+        raise InvalidInput(
+            "BROKER_HOME", "is not set and this user has no home directory", "a directory"
+        ) from None
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or user / "AppData" / "Local") / "broker"
     if sys.platform == "darwin":
@@ -62,7 +64,7 @@ def make_private(folder: Path) -> None:
         if found.st_mode & 0o077 and not any(folder.iterdir()):
             folder.chmod(PRIVATE)
         elif found.st_mode & 0o077:
-            mode = oct(stat.S_IMODE(found.st_mode))[2:]
+            mode = f"{stat.S_IMODE(found.st_mode):o}"
             raise InvalidInput(str(folder), f"is open to other users (mode {mode})", f"{allowed} (chmod 700)")
     except OSError as error:
         raise InvalidInput(str(folder), f"cannot be used ({error.strerror})", allowed) from None
@@ -170,6 +172,8 @@ def write_private(path: Path, text: str) -> None:
     """Write a file that its owner alone may read, whole or not at all."""
     draft = path.with_name(path.name + ".new")
     draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+    with os.fdopen(
+        os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+    ) as file:
         file.write(text)
-    os.replace(draft, path)
+    draft.replace(path)

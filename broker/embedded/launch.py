@@ -44,7 +44,9 @@ def start(home: Home, idle_seconds: float, seconds: float, named: str | None) ->
         if _answers(home, address, seconds):
             break
         if isinstance(address, str) or attempt == PORT_TRIES - 1:
-            raise Unavailable(f"{binary} ended at its start, see {home.log}; its last words: {_last_words(home)}")
+            raise Unavailable(
+                f"{binary} ended at its start, see {home.log}; its last words: {_last_words(home)}"
+            )
     Marker(binary.family, binary.version_text, rdb_version_of(home.path)).write(home.path)
 
 
@@ -92,6 +94,8 @@ def watch(home: Home) -> None:
         package = str(Path(__file__).parents[2])
         paths = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
         command = [sys.executable, "-m", "broker.embedded", "--watch", str(home.path)]
+        if sys.platform != "win32":
+            command += ["--lock", str(lock)]
         _detach(command, home, lock, {**os.environ, "PYTHONPATH": paths})
 
 
@@ -105,9 +109,11 @@ def _detach(command: list[str], home: Home, lock: int, environment: dict[str, st
         with home.log.open("ab") as log:
             if sys.platform == "win32":  # pragma: no cover - not among the platforms of the tests
                 flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
-                subprocess.Popen(command, stdout=log, stderr=log, cwd=home.path, env=environment, creationflags=flags)
+                subprocess.Popen(  # noqa: S603 - our own command line
+                    command, stdout=log, stderr=log, cwd=home.path, env=environment, creationflags=flags
+                )
                 return
-            subprocess.run(
+            subprocess.run(  # noqa: S603 - our own command line, passed word by word
                 ["/bin/sh", "-c", '"$@" &', "sh", *command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -147,7 +153,7 @@ def ready(home: Home, address: Address) -> bool:
 
 def _turn_log(home: Home) -> None:
     if home.log.exists() and home.log.stat().st_size > LOG_BYTES:
-        os.replace(home.log, home.log.with_suffix(".log.1"))
+        home.log.replace(home.log.with_suffix(".log.1"))
 
 
 def _last_words(home: Home) -> str:

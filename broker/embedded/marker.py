@@ -5,7 +5,6 @@ is written before the first start, and a program that does not fit it is never t
 """
 
 import json
-import os
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -41,17 +40,21 @@ class Marker:
             problem = f"{home / DATA} holds data, but {path}, which says whose they are, is missing"
         except (ValueError, KeyError, TypeError):
             problem = f"{path}, which says whose data {home} holds, cannot be read"
-        raise UnsuitableServer(problem, "Put the file back, or move the data away to begin with an empty home")
+        raise UnsuitableServer(
+            problem, "Put the file back, or move the data away to begin with an empty home"
+        )
 
     def write(self, home: Path) -> None:
         """Put the marker beside the data, whole or not at all."""
         draft = home / f"{MARKER}.new"
         draft.write_text(json.dumps(asdict(self)) + "\n", encoding="utf-8")
-        os.replace(draft, home / MARKER)
+        draft.replace(home / MARKER)
 
     def fits(self, binary: ServerBinary) -> bool:
         """Whether `binary` reads these data: the same family, and no older release than wrote them."""
-        return binary.family is self.family and binary.version[:2] >= tuple(map(int, self.version.split(".")[:2]))
+        return binary.family is self.family and binary.version[:2] >= tuple(
+            map(int, self.version.split(".")[:2])
+        )
 
     def refusal(self, home: Path, binary: ServerBinary) -> UnsuitableServer:
         """The error for a program that does not fit."""
@@ -59,7 +62,8 @@ class Marker:
         return UnsuitableServer(
             f"the data in {home} were written by {self.family.capitalize()} {self.version}{rdb} (so says {MARKER} "
             f"beside them), which {binary} does not read",
-            f"Name a {self.family.capitalize()} {self.version} or newer in BROKER_SERVER_BIN, or use another BROKER_HOME",
+            f"Name a {self.family.capitalize()} {self.version} or newer in BROKER_SERVER_BIN, "
+            "or use another BROKER_HOME",
         )
 
 

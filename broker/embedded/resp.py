@@ -60,7 +60,9 @@ class Link:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
         self.close()
 
     def _line(self) -> bytes:
@@ -90,5 +92,5 @@ class Link:
 
 def info(link: Link) -> dict[str, str]:
     """What INFO says, field by field."""
-    pairs = (line.split(":", 1) for line in link.text("INFO").splitlines() if ":" in line)
-    return dict(pairs)  # type: ignore[arg-type]  # two parts each, as the line holds a colon
+    pairs = (line.partition(":") for line in link.text("INFO").splitlines())
+    return {field: value for field, colon, value in pairs if colon}

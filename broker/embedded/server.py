@@ -162,7 +162,9 @@ def _await_end(place: Home, seconds: float) -> None:
     end = time.monotonic() + seconds
     while sys.platform != "win32" and held(place.server_lock):
         if time.monotonic() >= end:
-            raise Unavailable(f"the server of {place.path} has not ended within {seconds:g} s, see {place.log}")
+            raise Unavailable(
+                f"the server of {place.path} has not ended within {seconds:g} s, see {place.log}"
+            )
         time.sleep(PAUSE)
 
 

@@ -5,6 +5,7 @@ now and then; its own is not counted, a new one in between is. It stops the serv
 look, so that nobody is handed a server about to end.
 """
 
+import os
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -23,23 +24,37 @@ LONGEST: Final = 5.0
 """Bounds of the seconds between two looks."""
 
 
-def watch(path: Path) -> None:
-    """Watch the server of the home at `path`, and return when it is gone or has been stopped."""
+def watch(path: Path, lock: int | None = None) -> None:
+    """Watch the server of the home at `path`, and return when it is gone, was stopped, or is to run for ever.
+
+    `lock` is the open file by which this process holds the watchdog's lock. It is let go under the start lock, so
+    that whoever starts the next server either keeps this watchdog or sees that it has gone.
+    """
     home = Home(path)
-    idle = float((home.read_state() or {}).get("idle_seconds", 0))
-    pause = min(max(idle / LOOKS, SHORTEST), LONGEST)
-    while idle and not _gone(home):
+    while True:
         with suppress(OSError, ReplyError):
-            if _watch_until_stopped(home, idle, pause):
+            _watch_until_stopped(home)
+        with suppress(Unavailable), exclusive(home.start_lock, LONGEST):
+            if not held(home.server_lock) or not _idle_seconds(home):
+                if lock is not None:
+                    os.close(lock)
                 return
         time.sleep(SHORTEST)
 
 
-def _watch_until_stopped(home: Home, idle: float, pause: float) -> bool:
-    """Watch over one connection until the server was stopped. Raises OSError when the connection ends."""
-    address = home.address()
-    if address is None:
-        return True
+def _idle_seconds(home: Home) -> float:
+    return float((home.read_state() or {}).get("idle_seconds", 0))
+
+
+def _watch_until_stopped(home: Home) -> None:
+    """Watch over one connection until the server was stopped. Raises OSError when the connection ends.
+
+    The server started next may have another address and idle time, so both are read for each connection.
+    """
+    address, idle = home.address(), _idle_seconds(home)
+    if address is None or not idle:
+        return
+    pause = min(max(idle / LOOKS, SHORTEST), LONGEST)
     with Link(address, home.password()) as link:
         seen = _connections(link)
         quiet_since = time.monotonic()
@@ -48,7 +63,7 @@ def _watch_until_stopped(home: Home, idle: float, pause: float) -> bool:
             if now != seen or now[0]:
                 seen, quiet_since = now, time.monotonic()
             elif time.monotonic() - quiet_since >= idle and _stop_if_quiet(home, link, seen):
-                return True
+                return
             link.hear(pause)
 
 
@@ -65,12 +80,3 @@ def _connections(link: Link) -> tuple[int, int]:
     """How many connections there are beside this one, and how many have ever been made."""
     said = info(link)
     return int(said["connected_clients"]) - 1, int(said["total_connections_received"])
-
-
-def _gone(home: Home) -> bool:
-    """Whether the server has ended and nobody is starting it anew."""
-    try:
-        with exclusive(home.start_lock, LONGEST):
-            return not held(home.server_lock)
-    except Unavailable:
-        return False

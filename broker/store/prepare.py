@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from ..core.answers import Answer, AnswerKind, Edit, Principal, Verdict
 from ..core.digest import changed_paths, content_digest
-from ..core.ids import SEPARATOR, interrupt_id, session_hash
+from ..core.ids import SEPARATOR, interrupt_id, new_nonce, session_hash
 from ..core.limits import check_id, check_json
 from ..core.models import InputRecord, Interrupt, InterruptState, OnExpiry
 from ..core.outcomes import Invalid
@@ -177,5 +177,5 @@ def back_off(tries: int, settings: Settings, jitter: float) -> timedelta:
     return span * (1 - jitter / 2)
 
 
-__all__ = ["AnswerKind", "back_off", "check_op", "early_slot", "input_bytes", "pause", "place", "point", "said",
+__all__ = ["AnswerKind", "back_off", "check_op", "early_slot", "input_bytes", "new_nonce", "pause", "place", "point", "said",
            "verdict_of"]  # fmt: skip

@@ -50,20 +50,42 @@ from broker.core.records import HistoryEntry, InterruptRecord, Resolution, RunRe
 from broker.core.shape import Model
 from broker.core.states import Mode, RunState, Settlement
 
-texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
-ids = st.text(st.sampled_from("abcXYZ019:/_-.é"), min_size=1, max_size=12)
-names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,8}", fullmatch=True)
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+ids = st.sampled_from(["a", "tu_81", "th/2:x", "run_0a0b", "\u00e9 1", "x" * 256])
+names = st.sampled_from(["a", "agents", "A-1_x.y", "0" * 64])
 integers = st.integers(INT_MIN, INT_MAX)
 floats = st.floats(allow_nan=False, allow_infinity=False)
-json_values: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | integers | floats | texts,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+any_json: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | integers | floats | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
     max_leaves=6,
 )
-json_objects = st.dictionaries(texts, json_values, max_size=3)
+
+# Inside records a handful of awkward values does: drawing everything everywhere would take minutes.
+texts = st.sampled_from(["", "a", "two words", "\u00fcber", "\U0001f600", "a\nb\x00", "x" * 300])
+json_values: st.SearchStrategy[Any] = st.sampled_from(
+    [
+        None,
+        False,
+        0,
+        "",
+        [],
+        {},
+        1.5,
+        -0.0,
+        INT_MIN,
+        INT_MAX,
+        "\U0001f600",
+        [[None]],
+        {"a": {"": [1, "b", None]}},
+    ]
+)
+json_objects: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
+    [{}, {"a": None}, {"": 0, "b": [True]}, {"kind": "approve", "type": "custom"}]
+)
 instants = st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - made aware
 spans = st.timedeltas(timedelta(milliseconds=1), timedelta(days=3000))
-few = st.lists(texts, max_size=3).map(tuple)
+few: st.SearchStrategy[tuple[str, ...]] = st.sampled_from([(), ("a",), ("a", "a"), ("", "two", "\U0001f600")])
 small = st.integers(0, 2**40)
 
 

@@ -1,7 +1,7 @@
 """The envelope: one version byte, one codec byte, a MessagePack map."""
 
 import zlib
-from typing import Any
+from contextlib import suppress
 
 import msgpack
 import pytest
@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.core import wire
+from broker.core.limits import JSON
 from broker.errors import Corrupt, InvalidInput
 
 from . import strategies as make
 
 
-@given(record=make.json_objects, limit=st.sampled_from([0, 16, 1024]))
-def test_what_is_encoded_is_decoded(record: dict[str, Any], limit: int) -> None:
+@given(record=st.dictionaries(make.words, make.any_json, max_size=3), limit=st.sampled_from([0, 16, 1024]))
+def test_what_is_encoded_is_decoded(record: dict[str, JSON], limit: int) -> None:
     assert wire.decode(wire.encode(record, compress_over=limit)) == record
 
 
@@ -65,10 +66,8 @@ def test_broken_bytes_are_corrupt_and_say_why(data: bytes, reason: str) -> None:
 @given(data=st.binary(max_size=40))
 def test_no_bytes_crash_the_reader(data: bytes) -> None:
     for head in (b"", b"\x01\x00", b"\x01\x01"):
-        try:
+        with suppress(Corrupt):
             assert isinstance(wire.decode(head + data), dict)
-        except Corrupt:
-            pass
 
 
 def test_unpacking_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

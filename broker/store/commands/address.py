@@ -16,7 +16,7 @@ from .values import Read, text
 
 INTERRUPT_FIELDS = ("run", "session", "queue", "agent", "build", "kind", "tool", "audience", "expiry", "mode", "call",
                     "verdict")  # fmt: skip
-RUN_FIELDS = ("session", "queue", "agent", "build", "ids", "mode", "fence", "seq", "state")
+RUN_FIELDS = ("session", "queue", "agent", "build", "ids", "mode", "fence", "seq", "state", "tries")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,11 @@ class Address:
     call: str = ""
     verdict: str = ""
     siblings: tuple["Address", ...] = field(default=(), compare=False)
+
+    @classmethod
+    def gone(cls, interrupt: str) -> "Address":
+        """The address of an interrupt whose record is gone already."""
+        return cls.parse(interrupt, {})
 
     @classmethod
     def parse(cls, interrupt: str, fields: dict[str, Any]) -> "Address":
@@ -56,6 +61,7 @@ class RunAddress:
     fence: int = 0
     seq: int = 0
     state: str = ""
+    tries: int = 0
 
 
 def at_seq(a: RunAddress, seq: int) -> RunAddress:
@@ -131,14 +137,30 @@ def read_run_address(p: Partition, run: str) -> Read[RunAddress]:
     """Where a run lies, its interrupts by id only; raises `UnknownId`."""
 
     def decode(replies: list[Any]) -> RunAddress:
-        f = {name: text(value or "") for name, value in zip(RUN_FIELDS, replies[0], strict=True)}
-        if not f["state"]:
+        fields = dict(zip(RUN_FIELDS, replies[0], strict=True))
+        if fields["state"] is None:
             raise UnknownId("run", run)
-        ids = tuple(Address.parse(one, {"run": run, "session": f["session"]}) for one in f["ids"].split())
-        return RunAddress(run, f["session"], Pool(f["queue"], f["agent"], f["build"]), ids, f["mode"],
-                          int(f["fence"] or 0), int(f["seq"] or 0), f["state"])  # fmt: skip
+        return _run_address(run, fields)
 
     return Read((("HMGET", p.key("run", run), *RUN_FIELDS),), decode)
+
+
+def read_run_addresses(p: Partition, runs: Iterable[str]) -> Read[tuple[RunAddress, ...]]:
+    """Where several runs lie, those that exist, in the order asked for."""
+    ids = tuple(runs)
+
+    def decode(replies: list[Any]) -> tuple[RunAddress, ...]:
+        rows = ((run, dict(zip(RUN_FIELDS, row, strict=True))) for run, row in zip(ids, replies, strict=True))
+        return tuple(_run_address(run, row) for run, row in rows if row["state"] is not None)
+
+    return Read(tuple(("HMGET", p.key("run", one), *RUN_FIELDS) for one in ids), decode)
+
+
+def _run_address(run: str, fields: dict[str, Any]) -> RunAddress:
+    f = {name: text(value or "") for name, value in fields.items()}
+    ids = tuple(Address.parse(one, {"run": run, "session": f["session"]}) for one in f["ids"].split())
+    return RunAddress(run, f["session"], Pool(f["queue"], f["agent"], f["build"]), ids, f["mode"],
+                      int(f["fence"] or 0), int(f["seq"] or 0), f["state"], int(f["tries"] or 0))  # fmt: skip
 
 
 def read_aliases(p: Partition, session: str, call: str) -> Read[tuple[str, ...]]:

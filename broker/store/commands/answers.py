@@ -21,7 +21,7 @@ from ...core.outcomes import (
 )
 from ...core.states import Settlement
 from ..keys import Partition, Pool
-from .address import Address, interrupt_keys, run_keys, settle_keys
+from .address import Address, run_keys, settle_keys
 from .values import Command, Item, Reply, micros, text
 
 
@@ -149,15 +149,3 @@ def answer_call(p: Partition, a: CallAddress, said: Said, *, not_after: int, lon
         return told(reply, at.interrupt if at else a.call, at)
 
     return Command("answer", p, (Item(tuple(keys), args),), decode)
-
-
-def expire(p: Partition, addresses: Sequence[Address], *, decider: bool) -> Command[bool]:
-    """Ends those whose deadline has passed; whether each was ended. Default answers need a decider's credential."""
-    items = tuple(
-        Item(
-            (*settle_keys(p, a, decider=False), *(interrupt_keys(p, a, decider=decider and a.expiry == "default"))),
-            (a.interrupt,),
-        )
-        for a in addresses
-    )
-    return Command("expire", p, items, lambda _, reply: text(reply[0]) == "expired")

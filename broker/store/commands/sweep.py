@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from ..keys import Partition, Pool
-from .address import Address, run_keys
+from .address import Address, interrupt_keys, run_keys, settle_keys
 from .values import Command, Item, Read, Reply, micros, pairs, text
 
 
@@ -22,10 +22,13 @@ class Due:
     pools: tuple[Pool, ...]
 
 
-def sweep_right(p: Partition, name: str, span: timedelta) -> Command[bool]:
-    """Whether `name` may sweep the partition for a while; a zero span gives the right up."""
+def sweep_right(p: Partition, name: str, span: timedelta) -> Command[int | None]:
+    """The server's time (microseconds) where `name` may sweep the partition for a while, else None.
+
+    A zero span gives the right up.
+    """
     item = Item((p.key("sweeper"),), (name, round(span.total_seconds() * 1000)))
-    return Command("sweep", p, (item,), lambda _, reply: text(reply[0]) == "yes")
+    return Command("sweep", p, (item,), lambda _, reply: int(reply[1]) if text(reply[0]) == "yes" else None)
 
 
 def read_due(p: Partition, now: int, period: timedelta, limit: int, audiences: Sequence[str]) -> Read[Due]:
@@ -50,6 +53,18 @@ def read_due(p: Partition, now: int, period: timedelta, limit: int, audiences: S
         )
 
     return Read(tuple(commands), decode)
+
+
+def expire(p: Partition, addresses: Sequence[Address], *, decider: bool) -> Command[bool]:
+    """Ends those whose deadline has passed; whether each was ended. Default answers need a decider's credential."""
+    items = tuple(
+        Item(
+            (*settle_keys(p, a, decider=False), *(interrupt_keys(p, a, decider=decider and a.expiry == "default"))),
+            (a.interrupt,),
+        )
+        for a in addresses
+    )
+    return Command("expire", p, items, lambda _, reply: text(reply[0]) == "expired")
 
 
 def reclaim(p: Partition, runs: Sequence[tuple[str, str, Pool]], pauses: Sequence[timedelta]) -> Command[str]:
@@ -77,6 +92,99 @@ def ring_ready(p: Partition, pools: Sequence[Pool], most: int) -> Command[int]:
     """Wakes workers of pools that have ready runs; how many bells each got."""
     items = tuple(Item((p.key("ready", pool), p.key("bell", pool)), (str(pool), most)) for pool in pools)
     return Command("ring_ready", p, items, lambda _, reply: int(reply[1]))
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """How far the readers of the doorbell have come: the oldest entry there is, the last one handed out, the backlog."""
+
+    first: tuple[int, int]
+    last: tuple[int, int]
+    behind: int
+
+    def will_reach(self, bell: str) -> bool:
+        """Whether an entry is still on its way: in the stream, and not handed out yet."""
+        at = stream_id(bell)
+        return at >= self.first and at > self.last
+
+
+def stream_id(value: object) -> tuple[int, int]:
+    """A stream id as two numbers that compare as the server does."""
+    ms, _, seq = text(value or "0-0").partition("-")
+    return int(ms or 0), int(seq or 0)
+
+
+def read_group(p: Partition, group: str) -> Read[Group | None]:
+    """How far a group of the interrupts doorbell has come; None where there is no such group."""
+    stream = p.key("interrupts")
+    commands = (("XRANGE", stream, "-", "+", "COUNT", 1), ("EXISTS", stream), ("XINFO", "GROUPS", stream))
+
+    def decode(replies: list[Any]) -> Group | None:
+        if isinstance(replies[2], Exception):
+            return None
+        rows = [{text(k): v for k, v in pairs_of(row).items()} for row in replies[2]]
+        for row in rows:
+            if text(row["name"]) == group:
+                first = stream_id(replies[0][0][0]) if replies[0] else (0, 0)
+                behind = int(row.get("pending") or 0) + int(row.get("lag") or 0)
+                return Group(first, stream_id(row["last-delivered-id"]), behind)
+        return None
+
+    return Read(commands, decode, forgiving=True)
+
+
+def pairs_of(row: Any) -> dict[Any, Any]:
+    """A map that may come as a flat list."""
+    return row if isinstance(row, dict) else dict(zip(row[::2], row[1::2], strict=True))
+
+
+def read_bells(p: Partition, interrupts: Sequence[str]) -> Read[tuple[str, ...]]:
+    """The last doorbell entry of each interrupt."""
+    commands = tuple(("HGET", p.key("interrupt", one), "bell") for one in interrupts)
+    return Read(commands, lambda replies: tuple(text(value or "0-0") for value in replies))
+
+
+def read_tops(p: Partition, pools: Sequence[Pool]) -> Read[dict[Pool, str]]:
+    """The best ready run of each pool, empty where there is none."""
+    commands = tuple(("ZRANGE", p.key("ready", pool), 0, 0) for pool in pools)
+
+    def decode(replies: list[Any]) -> dict[Pool, str]:
+        return {pool: text(found[0]) if found else "" for pool, found in zip(pools, replies, strict=True)}
+
+    return Read(commands, decode)
+
+
+def trim(p: Partition, due: Due, age: timedelta, count: int) -> Read[list[tuple[str, str]]]:
+    """Cuts the doorbells to their age and length; which entries that are gone are still owed to a group."""
+    oldest = f"{due.now // 1000 - round(age.total_seconds() * 1000)}-0"
+    stream = p.key("interrupts")
+    commands: list[tuple[Any, ...]] = [
+        ("XTRIM", stream, "MINID", "~", oldest), ("XTRIM", stream, "MAXLEN", "~", count),
+        ("XTRIM", p.key("dispositions"), "MINID", "~", oldest), ("XTRIM", p.key("dispositions"), "MAXLEN", "~", count),
+    ]  # fmt: skip
+    for pool in due.pools:
+        commands.append(("XTRIM", p.key("bell", pool), "MAXLEN", "~", count // 10))
+    commands += [("XRANGE", stream, "-", "+", "COUNT", 1)]
+    groups = ("approvals", "completions")
+    commands += [("XPENDING", stream, group, "-", oldest, 100) for group in groups]
+
+    def decode(replies: list[Any]) -> list[tuple[str, str]]:
+        *_, first, one, two = replies
+        begin = stream_id(first[0][0]) if first and not isinstance(first, Exception) else (1 << 62, 0)
+        owed = []
+        for group, rows in zip(groups, (one, two), strict=True):
+            for row in () if isinstance(rows, Exception) else rows:
+                entry = row["message_id"] if isinstance(row, dict) else row[0]
+                if stream_id(entry) < begin:
+                    owed.append((group, text(entry)))
+        return owed
+
+    return Read(tuple(commands), decode, forgiving=True)
+
+
+def acknowledge(p: Partition, owed: Sequence[tuple[str, str]]) -> Read[None]:
+    """Acknowledges entries that no longer exist, which trimming leaves in the lists of their groups."""
+    return Read(tuple(("XACK", p.key("interrupts"), group, entry) for group, entry in owed), lambda _: None)
 
 
 @dataclass(frozen=True, slots=True)

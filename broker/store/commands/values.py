@@ -81,6 +81,8 @@ class Read(Generic[T]):
 
     commands: tuple[tuple[Arg, ...], ...]
     decode: Callable[[list[Any]], T]
+    forgiving: bool = False
+    """Whether an error of one command is handed to `decode` in the place of its reply."""
 
 
 def check_faults(reply: Reply) -> None:

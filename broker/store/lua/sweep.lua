@@ -2,7 +2,7 @@
 -- decides nothing; that is why it may expire by itself.
 -- KEYS  sweeper
 -- ARGV  per item: size, name of the sweeper, for how long (milliseconds; 0 gives it up)
--- Reply per item: yes | no holder
+-- Reply per item: yes now | no holder
 return each(function()
   local name, span = arg(), tonumber(arg())
   local holder = redis.call('GET', key('sweeper', nil, 'string'))
@@ -12,5 +12,5 @@ return each(function()
   else
     write('DEL', 'sweeper', nil)
   end
-  return { 'yes' }
+  return { 'yes', int(now) }
 end)

@@ -1,0 +1,76 @@
+"""The ready bells a worker listens to. They only wake: the ready sets are the truth, so losing one costs latency."""
+
+import asyncio
+import contextlib
+import logging
+import random
+
+from .._async.link import Link
+from ..errors import BrokerError, Unavailable
+from ..store.connect import FAULTS, Gone, Later, NoGroup, async_client, async_client_like, meaning
+from ..store.keys import Pool
+
+log = logging.getLogger("broker")
+
+GROUP = "workers"
+BLOCK_MS = 1000
+MARGIN_SECONDS = 3.0
+
+
+class Bells:
+    """One blocked reader for all bells of a worker, on a connection of its own.
+
+    The group shares the entries out among the workers, one wake for each, without a pending list: nothing is owed to a
+    reader that dies, since the sweeper rings again for what nobody took.
+    """
+
+    def __init__(self, link: Link, pools: list[Pool], name: str) -> None:
+        self._streams = [p.key("bell", pool) for p in link.space.all() for pool in pools]
+        self._name = name
+        make = async_client if isinstance(link.source, str) else async_client_like
+        self._client = make(link.source, link.options)
+        self._fresh = True
+
+    async def wait(self, most: int, stopped: asyncio.Task[bool]) -> None:
+        """Returns when a bell rang, after about a second at the latest, or at once when `stopped` is done."""
+        read = asyncio.create_task(self._read(most))
+        await asyncio.wait([read, stopped], return_when=asyncio.FIRST_COMPLETED)
+        if not read.done():
+            read.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await read
+
+    async def _read(self, most: int) -> None:
+        try:
+            if self._fresh:
+                await self._ensure_groups()
+                self._fresh = False
+            async with asyncio.timeout(BLOCK_MS / 1000 + MARGIN_SECONDS):
+                await self._client.execute_command(
+                    "XREADGROUP", "GROUP", GROUP, self._name, "COUNT", most, "BLOCK", BLOCK_MS, "NOACK",
+                    "STREAMS", *self._streams, *[">"] * len(self._streams),
+                )  # fmt: skip
+        except FAULTS as error:
+            fault = meaning(error)
+            self._fresh = True
+            if isinstance(fault, BrokerError) and not isinstance(fault, Unavailable):
+                raise fault from None
+            if not isinstance(fault, Gone | Later | NoGroup):
+                log.warning("bells: %s", type(error).__name__)
+            await asyncio.sleep(0.1 + random.random() / 5)  # noqa: S311 - jitter
+
+    async def _ensure_groups(self) -> None:
+        for stream in self._streams:
+            try:
+                await self._client.execute_command("XGROUP", "CREATE", stream, GROUP, "0", "MKSTREAM")
+            except FAULTS as error:
+                if not str(error).startswith("BUSYGROUP"):
+                    raise
+
+    async def aclose(self) -> None:
+        """Gives the connection back, and the consumer's name with it."""
+        with contextlib.suppress(*FAULTS, TimeoutError):
+            async with asyncio.timeout(1):
+                for stream in self._streams:
+                    await self._client.execute_command("XGROUP", "DELCONSUMER", stream, GROUP, self._name)
+        await self._client.aclose()

@@ -1,0 +1,64 @@
+"""What a worker calls for an agent: async or plain functions of a `Run`, with their input as the type they name."""
+
+import asyncio
+import inspect
+import typing
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from .._async.run import Run
+from ..core.limits import check_name
+from ..errors import InvalidInput
+
+Handler = Callable[[Run[Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """One registered agent: its name, its handler, and how its input is read (None: as it is)."""
+
+    name: str
+    handler: Handler
+    adapter: TypeAdapter[Any] | None
+
+    @classmethod
+    def of(cls, name: str, handler: Handler) -> "Agent":
+        """The agent behind a function; `Run[Question]` as its parameter's annotation says what the input is."""
+        check_name("agent", name)
+        if not callable(handler):
+            raise InvalidInput("handler", "cannot be called", "a function of one Run, async or not")
+        return cls(name, handler, _adapter(handler))
+
+    async def call(self, run: Run[Any]) -> Any:
+        """What the handler returns. A plain function runs in a thread, so that it may block."""
+        if self.adapter is not None:
+            run.input = _read(self.adapter, run.input)
+        if inspect.iscoroutinefunction(self.handler) or inspect.iscoroutinefunction(type(self.handler).__call__):
+            return await self.handler(run)
+        result = await asyncio.to_thread(self.handler, run)
+        return await result if isinstance(result, Awaitable) else result
+
+
+def _adapter(handler: Handler) -> TypeAdapter[Any] | None:
+    try:
+        hints = typing.get_type_hints(handler)
+    except (NameError, TypeError):
+        return None
+    for hint in hints.values():
+        if typing.get_origin(hint) is Run:
+            (wanted,) = typing.get_args(hint)
+            return None if wanted is Any else TypeAdapter(wanted)
+    return None
+
+
+def _read(adapter: TypeAdapter[Any], value: Any) -> Any:
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        fault = InvalidInput(f"input.{place}" if place else "input", "does not fit what the agent takes", first["msg"])
+    raise fault

@@ -1,0 +1,171 @@
+"""The sweeper: makes true by itself what no call makes true, and everything it does may be done twice.
+
+Expiry, lost leases, ended back-offs, bells that no longer reach anybody, retention, trimming. One process sweeps a
+partition at a time, by a lease that expires; two at once do no harm.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from .._async.link import Link
+from ..core.models import Audience, OnExpiry
+from ..core.settings import Settings
+from ..errors import BrokerError, NotPermitted, Unavailable
+from ..store import prepare
+from ..store.commands import address, reads, sweep
+from ..store.commands.address import Address
+from ..store.commands.sweep import Due, Stale
+from ..store.commands.values import Command, Read
+from ..store.keys import Partition, Pool
+
+log = logging.getLogger("broker")
+
+T = TypeVar("T")
+
+BATCH = 32
+BELLS_AT_ONCE = 16
+BELL_AGE = timedelta(hours=1)
+BELL_COUNT = 10_000
+BACKLOG = 1000
+FORGET_AFTER_LEASES = 10
+
+
+class Sweeper:
+    """Sweeps every partition of a namespace, again and again: `await Sweeper(broker).run()`."""
+
+    def __init__(self, broker: Any, *, name: str | None = None) -> None:
+        self._link: Link = broker._link  # noqa: SLF001 - the same house
+        self.name = name or f"sweeper-{prepare.new_nonce()}"
+        self._tops: dict[tuple[Partition, Pool], str] = {}
+        self._told = False
+
+    async def run(self) -> None:
+        """Sweeps until cancelled. A lost server only makes it late."""
+        await self._link.open()
+        period = self._link.settings.sweep_every.total_seconds()
+        try:
+            while True:
+                for p in self._link.space.all():
+                    try:
+                        await self.sweep(p)
+                    except Unavailable as error:
+                        log.warning("sweeper: %s", error.reason)
+                    except BrokerError as error:
+                        log.error("sweeper: %s", error)  # noqa: TRY400 - a sentence, not a traceback
+                await asyncio.sleep(period * (0.75 + random.random() / 2))  # noqa: S311 - jitter
+        finally:
+            await self._give_up()
+
+    async def sweep(self, p: Partition) -> bool:
+        """Sweeps one partition once; False where another process has the right to. Bounded: the rest is next time."""
+        settings = self._link.settings
+        now = await self._link.run(sweep.sweep_right(p, self.name, settings.sweep_every * 3))
+        if now is None:
+            return False
+        due = await self._link.fetch(sweep.read_due(p, now, settings.sweep_every, BATCH, list(Audience)))
+        await self._expire(p, due)
+        await self._reclaim(p, due, settings)
+        for audience, ids in due.unseen.items():
+            await self._ring(p, audience, ids)
+        await self._ring_ready(p, due)
+        await self._collect(p, due)
+        await self._trim(p, due)
+        return True
+
+    async def _give_up(self) -> None:
+        try:
+            async with asyncio.timeout(1):
+                for p in self._link.space.all():
+                    await self._link.run(sweep.sweep_right(p, self.name, timedelta()))
+        except (BrokerError, TimeoutError):
+            pass
+
+    async def _all(self, command: Command[T]) -> list[T]:
+        """What the items came to; a record that moved or cannot be read is for the next time, and is said."""
+        if not command.items:
+            return []
+        results = await self._link.run_all(command)
+        for one in results:
+            if isinstance(one, BrokerError):
+                log.warning("sweeper: %s", one)
+        return [one for one in results if not isinstance(one, BaseException)]
+
+    async def _expire(self, p: Partition, due: Due) -> None:
+        found = await self._link.fetch(address.read_addresses(p, due.interrupts))
+        # A default answer is a verdict: only a process that may write those gives it.
+        found = tuple(a for a in found if self._link.can_decide or a.expiry != OnExpiry.DEFAULT)
+        plain = [a for a in found if a.mode != "first"]
+        await self._all(sweep.expire(p, plain, decider=self._link.can_decide))
+        for a in found:
+            if a.mode == "first":
+                run = await self._link.fetch(address.read_run_address(p, a.run))
+                others = [one.interrupt for one in run.interrupts if one.interrupt != a.interrupt]
+                full = prepare.with_siblings(a, await self._link.fetch(address.read_addresses(p, others)))
+                await self._all(sweep.expire(p, [full], decider=self._link.can_decide))
+
+    async def _reclaim(self, p: Partition, due: Due, settings: Settings) -> None:
+        runs = await self._link.fetch(address.read_run_addresses(p, due.runs))
+        rows = [(a.run, a.session, a.pool) for a in runs]
+        pauses = [prepare.back_off(a.tries, settings, random.random()) for a in runs]  # noqa: S311 - jitter
+        await self._all(sweep.reclaim(p, rows, pauses))
+
+    async def _ring(self, p: Partition, audience: str, ids: Sequence[str]) -> None:
+        if not ids:
+            return
+        group = await self._link.fetch(sweep.read_group(p, audience))
+        if group is None or group.behind > BACKLOG:
+            return  # nobody reads, or those who read are behind: their entries will come
+        bells = await self._link.fetch(sweep.read_bells(p, ids))
+        lost = [one for one, bell in zip(ids, bells, strict=True) if not group.will_reach(bell)]
+        found = await self._link.fetch(address.read_addresses(p, lost))
+        await self._all(sweep.ring(p, found, audience, self._link.settings.sweep_every))
+
+    async def _ring_ready(self, p: Partition, due: Due) -> None:
+        """Wakes workers where the best ready run is the same as a period ago: its bell reached nobody."""
+        tops = await self._link.fetch(sweep.read_tops(p, due.pools))
+        waiting = [pool for pool, top in tops.items() if top and self._tops.get((p, pool)) == top]
+        self._tops.update({(p, pool): top for pool, top in tops.items()})
+        await self._all(sweep.ring_ready(p, waiting, BELLS_AT_ONCE))
+
+    async def _collect(self, p: Partition, due: Due) -> None:
+        stale: list[Stale] = []
+        for member in due.stale:
+            match member[0]:
+                case "h":
+                    stale.append(sweep.stale_history(p, member))
+                case "e":
+                    stale.append(sweep.stale_early(p, member))
+                case "i":
+                    found = await self._link.fetch(address.read_addresses(p, [member[2:]]))
+                    stale.append(sweep.stale_interrupt(p, member, found[0] if found else Address.gone(member[2:])))
+                case _:
+                    (run,) = await self._link.fetch(address.read_run_addresses(p, [member[2:]])) or (None,)
+                    ids = [one.interrupt for one in run.interrupts] if run else []
+                    known = await self._link.fetch(address.read_addresses(p, ids))
+                    stale.append(sweep.stale_run(p, member, run.session if run else "", known))
+        if not self._link.can_decide:
+            # Deleting a verdict is writing one. A process with a decider's or operator's credential collects.
+            stale = [one for one in stale if one.member.startswith("h")]
+            if not self._told:
+                log.info("settled records are left to a process that may delete verdicts")
+                self._told = True
+        try:
+            for one in stale:
+                await self._all(sweep.collect(p, [one]))
+        except NotPermitted as error:
+            log.warning("sweeper: %s", error)
+
+    async def _trim(self, p: Partition, due: Due) -> None:
+        read: Read[Any] = sweep.trim(p, due, BELL_AGE, BELL_COUNT)
+        dangling = await self._link.fetch(read)
+        await self._link.fetch(sweep.acknowledge(p, dangling))
+        if p == self._link.space.partition(0):
+            workers = await self._link.fetch(reads.read_workers(p))
+            limit = due.now - FORGET_AFTER_LEASES * round(self._link.settings.lease.total_seconds() * 1_000_000)
+            for name, (at, _) in workers.items():
+                if at < limit:
+                    await self._link.run(sweep.register(p, name, b""))
