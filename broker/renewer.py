@@ -9,11 +9,11 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any
+from typing import Any, Self
 
 from .core.settings import Settings
-from .store.commands.values import Command
 from .store.commands.runs import Leased, renew
+from .store.commands.values import Command
 from .store.connect import FAULTS, NoScript, Options, SyncClient, meaning, sync_client, sync_client_like
 from .store.keys import Partition
 from .store.scripts import Rendering
@@ -26,7 +26,7 @@ class Held:
     """One lease being renewed, and whom to tell when the server says it is lost (called in the thread)."""
 
     leased: Leased
-    lost: Callable[[], None]
+    lost: Callable[[], object]
 
 
 class Renewer:
@@ -49,7 +49,7 @@ class Renewer:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="broker-renewer", daemon=True)
 
-    def __enter__(self) -> "Renewer":
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -57,7 +57,7 @@ class Renewer:
         self._stop.set()
         self._thread.join()
 
-    def add(self, leased: Leased, lost: Callable[[], None]) -> None:
+    def add(self, leased: Leased, lost: Callable[[], object]) -> None:
         """Renews this lease from now on."""
         with self._lock:
             self._held[leased.token.run] = Held(leased, lost)
@@ -106,7 +106,9 @@ class Renewer:
         for partition, group in by_partition.items():
             for start in range(0, len(group), 64):
                 some = group[start : start + 64]
-                ends = self._run(client, renew(partition, [one.leased.token for one in some], self._settings.lease))
+                ends = self._run(
+                    client, renew(partition, [one.leased.token for one in some], self._settings.lease)
+                )
                 for one, until in zip(some, ends, strict=True):
                     if until is None and self._forget(one):
                         one.lost()
@@ -122,7 +124,9 @@ class Renewer:
         return run_command(client, command, self._settings, self._rendering)
 
 
-def run_command(client: SyncClient, command: Command[Any], settings: Settings, rendering: Rendering) -> list[Any]:
+def run_command(
+    client: SyncClient, command: Command[Any], settings: Settings, rendering: Rendering
+) -> list[Any]:
     """Sends one command over a blocking client, once; an unknown script is sent whole."""
     script = rendering.script(command.script, oom=command.oom)
     keys, args = command.keys(), command.args(settings)

@@ -6,15 +6,17 @@ Written by hand on both sides with the same names (`_sync/_runtime.py`).
 import asyncio
 import contextlib
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from time import monotonic
 from typing import Any
 
 from ..store.connect import FAULTS, AsyncClient, Options, async_client, async_client_like
 
-__all__ = ["Announcements", "Client", "Lock", "deadline", "make_client", "monotonic", "sleep"]
+__all__ = ["Announcements", "Client", "Eventually", "Lock", "deadline", "make_client", "monotonic", "sleep"]
 
 Client = AsyncClient
+Eventually = Awaitable
+"""What a call gives: an awaitable here, itself in the other colour."""
 Lock = asyncio.Lock
 sleep = asyncio.sleep
 deadline = asyncio.timeout
@@ -110,4 +112,4 @@ class Announcements:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
         with contextlib.suppress(*FAULTS):
-            await self._pubsub.aclose()  # type: ignore[no-untyped-call]
+            await self._pubsub.aclose()

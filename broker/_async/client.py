@@ -40,15 +40,30 @@ class AsyncBroker:
     """
 
     def __init__(
-        self, url: str | None = None, *, namespace: str = "default", client: Any = None, settings: Settings | None = None,
-        partitions: int | None = None, by: Principal | None = None, patience: float = 10.0,
-        options: Options | None = None, rendering: Rendering | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        url: str | None = None,
+        *,
+        namespace: str = "default",
+        client: Any = None,
+        settings: Settings | None = None,
+        partitions: int | None = None,
+        by: Principal | None = None,
+        patience: float = 10.0,
+        options: Options | None = None,
+        rendering: Rendering | None = None,
+    ) -> None:
         if url is not None and client is not None:
             raise InvalidInput("client", "is given beside url", "one of the two")
         source = client if client is not None else resolve(url)
         self._link = Link(
-            source, namespace, settings, partitions=partitions, patience=patience, rendering=rendering, by=by, options=options
+            source,
+            namespace,
+            settings,
+            partitions=partitions,
+            patience=patience,
+            rendering=rendering,
+            by=by,
+            options=options,
         )
         self.inbox = Inbox(self._link)
         self.runs = Runs(self._link)
@@ -84,34 +99,56 @@ class AsyncBroker:
         return Queue(self._link, name)
 
     async def start(
-        self, agent: str, input: Any = None, *, session: str, key: str | None = None, queue: str = "agents",  # noqa: A002
-        build: str | None = None, priority: int = 0, metadata: dict[str, JSON] | None = None, by: Principal | None = None,
-    ) -> Accepted | Replayed:  # fmt: skip
+        self,
+        agent: str,
+        input: Any = None,  # noqa: A002
+        *,
+        session: str,
+        key: str | None = None,
+        queue: str = "agents",
+        build: str | None = None,
+        priority: int = 0,
+        metadata: dict[str, JSON] | None = None,
+        by: Principal | None = None,
+    ) -> Accepted | Replayed:
         """A new run, ready for a worker of its queue that knows the agent: its id is in the outcome.
 
         With a `key` the run's id follows from (namespace, session, key): the same start again is `Replayed` with the
         same id, another one under that key raises `Refused` with `Conflict` (F05, F06). Without a key each call is a
         new run. `build` pins the run to workers of that build. Raises `InvalidInput`, `Refused`, `OutOfMemory`.
         """
-        place = await self._place(agent, input, session, key, queue, build, priority, metadata, by)
+        place = await self._place(
+            agent,
+            input,
+            session,
+            key=key,
+            queue=queue,
+            build=build,
+            by=by,
+            priority=priority,
+            metadata=metadata,
+        )
         op = prepare.start_op(place) if key is not None else f"start-{place.run}"
         p = self._link.space.of_session(session)
         until = await self._link.not_after()
-        outcome = await self._link.run(runs.start(p, place, op=op, not_after=until, longest=self._link.settings.keep_settled))
+        outcome = await self._link.run(
+            runs.start(p, place, op=op, not_after=until, longest=self._link.settings.keep_settled)
+        )
         if isinstance(outcome, Accepted | Replayed):
             return outcome
         raise Refused(outcome)
 
     @contextlib.asynccontextmanager
     async def adopt(
-        self, agent: str, input: Any = None, *, session: str, key: str | None = None, queue: str = "agents",  # noqa: A002
+        self, agent: str, input: Any = None,  # noqa: A002
+        *, session: str, key: str | None = None, queue: str = "agents",
         build: str | None = None, holder: str = "adopt", by: Principal | None = None,
     ) -> AsyncIterator[Run[Any]]:  # fmt: skip
         """A run that this process is executing already, recorded and leased to it for the length of the block.
 
         Raises `Refused` where the key's run exists already (another delivery of the same job got it).
         """
-        place = await self._place(agent, input, session, key, queue, build, 0, None, by)
+        place = await self._place(agent, input, session, key=key, queue=queue, build=build, by=by)
         p = self._link.space.of_session(session)
         settings = self._link.settings
         leased = await self._link.run(
@@ -124,17 +161,28 @@ class AsyncBroker:
             yield run
 
     async def suspend(
-        self, agent: str, *interrupts: Interrupt, session: str, state: InterruptState | None = None, key: str | None = None,
-        run_id: str | None = None, seq: int = 1, replace: bool = False, mode: Mode = Mode.ALL, queue: str = "agents",
-        build: str | None = None, input: Any = None, by: Principal | None = None,  # noqa: A002
-    ) -> Accepted | Replayed:  # fmt: skip
+        self,
+        agent: str,
+        *interrupts: Interrupt,
+        session: str,
+        state: InterruptState | None = None,
+        key: str | None = None,
+        run_id: str | None = None,
+        seq: int = 1,
+        replace: bool = False,
+        mode: Mode = Mode.ALL,
+        queue: str = "agents",
+        build: str | None = None,
+        input: Any = None,  # noqa: A002
+        by: Principal | None = None,
+    ) -> Accepted | Replayed:
         """A pause of a run that no worker of the broker holds: the first thing known of it, or in place of its last.
 
         With a `key` (or `run_id`) the same pause again is `Replayed` with the same interrupt ids; other questions at
         the same point raise `Refused` with `Conflict`, unless `replace` says that they supersede the open ones, under
         the next `seq`. Raises `InvalidInput`, `Refused`, `OutOfMemory`; nothing is half written.
         """
-        place = await self._place(agent, input, session, key, queue, build, 0, None, by)
+        place = await self._place(agent, input, session, key=key, queue=queue, build=build, by=by)
         p = self._link.space.of_session(session)
         old: tuple[address.Address, ...] = ()
         if run_id is not None:
@@ -149,10 +197,14 @@ class AsyncBroker:
         return await suspend(self._link, p, pause, old)
 
     async def _place(
-        self, agent: str, value: Any, session: str, key: str | None, queue: str, build: str | None, priority: int,
-        metadata: dict[str, JSON] | None, by: Principal | None,
+        self, agent: str, value: Any, session: str, *, key: str | None, queue: str, build: str | None,
+        by: Principal | None, priority: int = 0, metadata: dict[str, JSON] | None = None,
     ) -> runs.Place:  # fmt: skip
-        pool = Pool(check_name("queue", queue), check_name("agent", agent), check_name("build", build) if build else "")
+        pool = Pool(
+            check_name("queue", queue),
+            check_name("agent", agent),
+            check_name("build", build) if build else "",
+        )
         check_id("session", session)
         if key is not None:
             check_id("key", key)
@@ -169,19 +221,25 @@ class AsyncBroker:
 
     # Answers ---------------------------------------------------------------------------------------------------
 
-    async def complete(self, interrupt_id: str, value: JSON, *, by: Principal | None = None, op: str | None = None) -> Outcome:
+    async def complete(
+        self, interrupt_id: str, value: JSON, *, by: Principal | None = None, op: str | None = None
+    ) -> Outcome:
         """What became of the result of a job done elsewhere. Safe to repeat; see `Inbox.answer`."""
         return await self.inbox.answer(interrupt_id, Complete(value=value), by=by, op=op)
 
-    async def fail(self, interrupt_id: str, error: str, *, by: Principal | None = None, op: str | None = None) -> Outcome:
+    async def fail(
+        self, interrupt_id: str, error: str, *, by: Principal | None = None, op: str | None = None
+    ) -> Outcome:
         """What became of the failure of a job done elsewhere. Safe to repeat; see `Inbox.answer`."""
         return await self.inbox.answer(interrupt_id, Fail(error=error), by=by, op=op)
 
-    async def cancel(self, interrupt_id: str, reason: str | None = None, *, by: Principal | None = None) -> Outcome:
+    async def cancel(
+        self, interrupt_id: str, reason: str | None = None, *, by: Principal | None = None
+    ) -> Outcome:
         """What became of saying that nobody is going to answer; not a rejection. Safe to repeat."""
         return await self.inbox.answer(interrupt_id, Cancel(reason=reason), by=by)
 
-    async def wait(self, id: str, timeout: float | None = None) -> Resolution | RunRecord:  # noqa: A002
+    async def wait(self, id: str, timeout: float | None = None) -> Resolution | RunRecord:
         """How an interrupt ended, or a run that is closed or dead; raises `WaitTimeout` after so many seconds.
 
         Nothing is lost by waiting late: what is settled already is given at once. Waiting costs no polling.
@@ -203,7 +261,7 @@ class AsyncBroker:
                 # Announcements are a doorbell: a look at the records now and then, at jittered times, is the truth.
                 await bell.wait(min(left, LOOK_AGAIN_SECONDS * (0.5 + random.random() / 2)))  # noqa: S311
 
-    async def _settled(self, id: str) -> Resolution | RunRecord | None:  # noqa: A002
+    async def _settled(self, id: str) -> Resolution | RunRecord | None:
         if id.startswith("run_"):
             run = await self.runs.get(id)
             return run if run.state in CLOSED or run.state is RunState.DEAD else None
@@ -234,17 +292,23 @@ class AsyncBroker:
     async def fleet(self) -> Fleet:
         """What the namespace holds now: open, ready and dead, and the workers that say they are there."""
         await self._link.open()
-        open_, dead, pools, workers = 0, 0, {}, []
+        open_, dead, workers = 0, 0, []
+        pools: dict[Pool, int] = {}
         for p in self._link.space.all():
             counts = await self._link.fetch(reads.read_counts(p))
             open_, dead = open_ + counts.open, dead + counts.dead
-            for pool, ready in zip(counts.pools, await self._link.fetch(reads.read_ready(p, counts.pools)), strict=True):
+            for pool, ready in zip(
+                counts.pools, await self._link.fetch(reads.read_ready(p, counts.pools)), strict=True
+            ):
                 pools[pool] = pools.get(pool, 0) + ready
         found = await self._link.fetch(reads.read_workers(self._link.space.partition(0)))
         now, stale = self._link.server_now(), self._link.settings.lease
         for name, (at, record) in sorted(found.items()):
             workers.append(WorkerInfo.read(name, at, record, now, stale))
-        rows = tuple(PoolCount(queue=k.queue, agent=k.agent, build=k.build or None, ready=n) for k, n in sorted(pools.items(), key=str))
+        rows = tuple(
+            PoolCount(queue=k.queue, agent=k.agent, build=k.build or None, ready=n)
+            for k, n in sorted(pools.items(), key=str)
+        )
         return Fleet(namespace=self.namespace, open=open_, dead=dead, pools=rows, workers=tuple(workers))
 
 

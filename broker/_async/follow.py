@@ -10,8 +10,8 @@ from ..core.records import InterruptRecord
 from ..core.states import Settlement
 from ..errors import BrokerError, Unavailable
 from ..store.commands import reads, sweep
-from ..store.commands.values import text
 from ..store.commands.sweep import Entry
+from ..store.commands.values import text
 from ..store.connect import FAULTS, Gone, Later, NoGroup, meaning
 from ..store.keys import Partition
 from ._runtime import Client, deadline, make_client, monotonic, sleep
@@ -43,6 +43,8 @@ class Follower:
         self._consumer = consumer
         self._batch = batch
         self._claim_ms = round(claim_after.total_seconds() * 1000)
+        self._claim_at = 0.0
+        self._fresh = True
         self._streams = {p.key("interrupts"): p for p in link.space.all()}
         self._client: Client = make_client(link.source, link.options, BLOCK_MS / 1000 + MARGIN_SECONDS)
 
@@ -52,29 +54,14 @@ class Follower:
 
     async def deliveries(self) -> AsyncIterator[Delivery]:
         """Deliveries for ever; a lost server only makes them late."""
-        fresh, next_claim, pause = True, 0.0, 0.05
+        pause = 0.05
         while True:
             try:
-                if fresh:
-                    await self._ensure_groups()
-                entries = await self._read("0") if fresh else []
-                fresh = fresh and bool(entries)
-                if not entries and monotonic() >= next_claim:
-                    entries = await self._claim()
-                    next_claim = monotonic() + (0 if entries else self._claim_ms / 3000)
-                if not entries and not fresh:
-                    entries = await self._read(">")
+                entries = await self._next()
                 pause = 0.05
             except (*FAULTS, Unavailable) as error:
-                fault = meaning(error)
-                if isinstance(fault, BrokerError) and not isinstance(fault, Unavailable):
-                    raise fault from None
-                if isinstance(fault, NoGroup):
-                    log.warning("group %s is gone: the server lost data; creating it again", self._group)
-                elif not isinstance(fault, Gone | Later | Unavailable):
-                    raise
-                # Unacknowledged entries of this reader are read again after a reconnect.
-                fresh, pause = True, min(pause * 2, 1.0)
+                self._fresh, pause = True, min(pause * 2, 1.0)
+                self._pass_over(error)
                 await sleep(pause)
                 continue
             for entry in entries:
@@ -83,12 +70,38 @@ class Follower:
                     yield Delivery(record, entry)
                 await self._link.run(sweep.seen(entry.partition, self._group, [entry]))
 
+    async def _next(self) -> list[Entry]:
+        """The next entries: own leftovers after a (re)connect, then those of dead readers when it is time, then new."""
+        if self._fresh:
+            await self._ensure_groups()
+            if leftovers := await self._read("0"):
+                return leftovers
+            self._fresh = False
+        if monotonic() >= self._claim_at:
+            entries = await self._claim()
+            self._claim_at = monotonic() + (0 if entries else self._claim_ms / 3000)
+            if entries:
+                return entries
+        return await self._read(">")
+
+    def _pass_over(self, error: BaseException) -> None:
+        """Nothing for a fault that passes (entries not acknowledged are read again); raises any other."""
+        fault = meaning(error)
+        if isinstance(fault, NoGroup):
+            log.warning("group %s is gone: the server lost data; creating it again", self._group)
+        elif isinstance(fault, BrokerError) and not isinstance(fault, Unavailable):
+            raise fault from None
+        elif not isinstance(fault, Gone | Later | Unavailable):
+            raise error
+
     async def _ensure_groups(self) -> None:
         for stream in self._streams:
             try:
                 async with deadline(MARGIN_SECONDS):
                     # From the beginning: whatever was asked before this group existed is for it too.
-                    await self._client.execute_command("XGROUP", "CREATE", stream, self._group, "0", "MKSTREAM")
+                    await self._client.execute_command(
+                        "XGROUP", "CREATE", stream, self._group, "0", "MKSTREAM"
+                    )
             except FAULTS as error:
                 if not str(error).startswith("BUSYGROUP"):
                     raise
@@ -113,7 +126,8 @@ class Follower:
 
     async def _usable(self, p: Partition, found: Any) -> list[Entry]:
         """The entries for this group; others, and those that were trimmed away meanwhile, are acknowledged at once."""
-        mine, others = [], []
+        mine: list[Entry] = []
+        others: list[Entry] = []
         for entry_id, fields in found:
             entry = Entry.parse(p, entry_id, fields or {})
             # A group of the house gets what is addressed to it; a service's own group gets everything.
@@ -128,7 +142,14 @@ class Follower:
         for stream, p in self._streams.items():
             async with deadline(MARGIN_SECONDS):
                 reply = await self._client.execute_command(
-                    "XAUTOCLAIM", stream, self._group, self._consumer, self._claim_ms, "0", "COUNT", self._batch
+                    "XAUTOCLAIM",
+                    stream,
+                    self._group,
+                    self._consumer,
+                    self._claim_ms,
+                    "0",
+                    "COUNT",
+                    self._batch,
                 )
             entries += await self._usable(p, reply[1])
         return entries

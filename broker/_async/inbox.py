@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 
 from ..core.answers import Answer, Principal
-from ..core.ids import bits_of
+from ..core.ids import bits_of, new_nonce
 from ..core.limits import check_id, check_name
 from ..core.models import Audience
 from ..core.outcomes import Invalid, Outcome
@@ -16,7 +16,7 @@ from ..store import prepare
 from ..store.commands import address, answers, reads
 from ..store.commands.address import Address
 from ..store.commands.values import Command
-from ..store.keys import Partition
+from ..store.keys import Partition, Pool
 from .follow import Delivery, Follower
 from .link import Link
 
@@ -105,13 +105,18 @@ class Inbox:
                 known = tuple(a for a in known if a.run == run_id) or known
                 pool = await self._pool(p, run_id)
             asked = [await self._link.fetch(reads.read_asked(p, a.interrupt)) for a in known]
-            record = next((found[1] for found in reversed(asked) if found and found[1].seq == (seq or found[1].seq)), None)
+            record = next(
+                (found[1] for found in reversed(asked) if found and found[1].seq == (seq or found[1].seq)),
+                None,
+            )
             if record is not None and record.state is Settlement.OPEN:
                 fitting = prepare.said(record, answer, who, op=op, seen=seen)
                 if isinstance(fitting, Invalid):
                     return fitting
             interrupt = record.interrupt if record else None
-            said = prepare.verdict_of(interrupt, f"{session_id}/{call_id}"[:256], answer, who, op=op, seen=seen)
+            said = prepare.verdict_of(
+                interrupt, f"{session_id}/{call_id}"[:256], answer, who, op=op, seen=seen
+            )
             slot = prepare.early_slot(session_id, run_id or "", seq or 0, call_id)
             all_known = tuple([await self._with_siblings(p, a) for a in known])
             at = answers.CallAddress(session_id, call_id, slot, run_id or "", seq or 0, pool, all_known)
@@ -164,9 +169,14 @@ class Inbox:
         return Page(items=tuple(found), cursor=None, looked_at=looked)
 
     async def follow(
-        self, group: str = Audience.APPROVALS, *, consumer: str | None = None, batch: int = 16, claim_after: timedelta | None = None
+        self,
+        group: str = Audience.APPROVALS,
+        *,
+        consumer: str | None = None,
+        batch: int = 16,
+        claim_after: timedelta | None = None,
     ) -> AsyncIterator[Delivery]:
-        """Open interrupts as they come, each to one reader of the group, at least once: `async for d in follow(...)`.
+        """Open interrupts as they come, each to one reader of the group, at least once: loop over it with `async for`.
 
         The body of the loop is the handler: an interrupt is acknowledged when the loop asks for the next one, decided
         or not. A reader that dies or leaves in the middle leaves its interrupt to another, after `claim_after` (default
@@ -177,7 +187,7 @@ class Inbox:
             check_id("consumer", consumer)
         await self._link.open()
         span = claim_after or self._link.settings.lease * 2
-        follower = Follower(self._link, group, consumer or f"reader-{prepare.new_nonce()}", batch, span)
+        follower = Follower(self._link, group, consumer or f"reader-{new_nonce()}", batch, span)
         try:
             async for delivery in follower.deliveries():
                 yield delivery
@@ -200,7 +210,7 @@ class Inbox:
             raise UnknownId("interrupt", interrupt_id)
         return p
 
-    async def _pool(self, p: Partition, run_id: str) -> prepare.Pool | None:
+    async def _pool(self, p: Partition, run_id: str) -> Pool | None:
         try:
             return (await self._link.fetch(address.read_run_address(p, run_id))).pool
         except UnknownId:

@@ -5,12 +5,13 @@ setting (`patience`); after it the caller is told that the outcome is not known.
 """
 
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar
 
 from ..core.answers import Principal
 from ..core.limits import check_namespace
+from ..core.outcomes import Outcome
 from ..core.settings import Settings
 from ..errors import BrokerError, NotPermitted, Unavailable
 from ..store import namespace as ns
@@ -18,7 +19,7 @@ from ..store.commands.values import Command, Read, StaleAddress
 from ..store.connect import FAULTS, Gone, Later, NoScript, Options, meaning
 from ..store.keys import Keyspace
 from ..store.scripts import Rendering
-from ._runtime import Announcements, Client, Lock, deadline, make_client, monotonic, sleep
+from ._runtime import Announcements, Client, Eventually, Lock, deadline, make_client, monotonic, sleep
 
 T = TypeVar("T")
 
@@ -79,7 +80,9 @@ class Link:
             facts = await self._persist(lambda: self._send(ns.SERVER_FACTS, forgiving=True), writes=False)
             ns.check_server(facts)
             found = ns.check_namespace(
-                self.namespace, self._wanted, await self._one(ns.create(self.namespace, self._wanted), Settings())
+                self.namespace,
+                self._wanted,
+                await self._one(ns.create(self.namespace, self._wanted), Settings()),
             )
             self.can_decide = await self._check_commands(found)
             self._clock = (await self._now(), monotonic())
@@ -148,9 +151,11 @@ class Link:
         await self.open()
         if not read.commands:
             return read.decode([])
-        return read.decode(await self._persist(lambda: self._send(read.commands, forgiving=read.forgiving), writes=False))
+        return read.decode(
+            await self._persist(lambda: self._send(read.commands, forgiving=read.forgiving), writes=False)
+        )
 
-    async def chase(self, make: Callable[[], Awaitable[Command[T] | T]]) -> T:
+    async def chase(self, make: Callable[[], Eventually[Command[Outcome] | Outcome]]) -> Outcome:
         """Runs a command whose address may have gone out of date meanwhile: then it is made anew and sent again.
 
         What `make` gives instead of a command is the answer already.
@@ -193,7 +198,9 @@ class Link:
             pipe.execute_command(*command)
         return list(await pipe.execute(raise_on_error=not forgiving))
 
-    async def _persist(self, call: Callable[[], Awaitable[Any]], *, writes: bool, pick: int | None = None) -> Any:
+    async def _persist(
+        self, call: Callable[[], Eventually[Any]], *, writes: bool, pick: int | None = None
+    ) -> Any:
         ends, unsure, attempt = monotonic() + self.patience, False, 0
         while True:
             fault: BaseException

@@ -71,7 +71,9 @@ class Run(Generic[T]):
             run.interrupts = await link.fetch(reads.read_interrupts(p, slots))
             for one in run.interrupts:
                 if one.problem is not None or one.resolution is None:
-                    raise Corrupt(p.key("interrupt", one.id), one.problem or "it was handed out and is not settled")
+                    raise Corrupt(
+                        p.key("interrupt", one.id), one.problem or "it was handed out and is not settled"
+                    )
         return run
 
     @property
@@ -98,7 +100,9 @@ class Run(Generic[T]):
         Without interrupts, the pending calls of `state` become approvals. In mode `each` the ids in `keep` stay open.
         Safe to repeat. Raises `InvalidInput`, `StaleLease`, and `Refused` with the outcome for everything else.
         """
-        place = runs.Place(self.id, self.session_id, self._leased.pool, int(self._leased.text("priority") or 0), b"")
+        place = runs.Place(
+            self.id, self.session_id, self._leased.pool, int(self._leased.text("priority") or 0), b""
+        )
         pause = prepare.pause(
             self._link.namespace, place, self.seq + 1, state or InterruptState(), interrupts, self._link.settings,
             mode=mode, token=self._leased.token, keep=keep,
@@ -122,7 +126,9 @@ class Run(Generic[T]):
     async def fail(self, kind: str, text: str = "", *, final: bool = False) -> RunState:
         """Ends this attempt as failed: the run comes back after a while, or is dead after too many (or if `final`)."""
         pause = prepare.back_off(self.attempt, self._link.settings, random.random())  # noqa: S311 - jitter
-        state = await self._write(runs.fail(self._leased, pause=pause, final=final, kind=kind, text=text[:1000]))
+        state = await self._write(
+            runs.fail(self._leased, pause=pause, final=final, kind=kind, text=text[:1000])
+        )
         return RunState(state)
 
     async def _write(self, command: Any) -> str:

@@ -42,7 +42,13 @@ class Runs:
         return await self._link.fetch(reads.read_state(await self._partition(run_id), run_id))
 
     async def withdraw(
-        self, run_id: str, *, seq: int | None = None, reason: str = "", by: Principal | None = None, op: str | None = None
+        self,
+        run_id: str,
+        *,
+        seq: int | None = None,
+        reason: str = "",
+        by: Principal | None = None,
+        op: str | None = None,
     ) -> Outcome:
         """Takes back a run's open questions and closes it; whoever answers later is told so (F37).
 
@@ -58,7 +64,10 @@ class Runs:
         async def make() -> Command[Outcome]:
             a = await self._full(p, run_id)
             about = a.seq if seq is None else seq
-            name = op or f"wd-{content_digest(f'{run_id} {about} {who.id if who else None} {reason}'.encode())[:32]}"
+            name = (
+                op
+                or f"wd-{content_digest(f'{run_id} {about} {who.id if who else None} {reason}'.encode())[:32]}"
+            )
             return runs.withdraw(p, address.at_seq(a, about), op=name, by=stored, reason=reason[:1000])
 
         return await self._link.chase(make)
@@ -85,7 +94,13 @@ class Runs:
         p = await self._partition(run_id)
         a = await self._link.fetch(address.read_run_address(p, run_id))
         (leased,) = await self._link.run_all(
-            runs.lease(p, [(run_id, a.pool, a.session)], nonces=[new_nonce()], holder=holder, span=self._link.settings.lease)
+            runs.lease(
+                p,
+                [(run_id, a.pool, a.session)],
+                nonces=[new_nonce()],
+                holder=holder,
+                span=self._link.settings.lease,
+            )
         )
         if isinstance(leased, BaseException):
             raise leased
@@ -102,7 +117,9 @@ class Runs:
         await self._link.open()
         for p in self._link.space.all():
             counts = await self._link.fetch(reads.read_counts(p))
-            pools = [pool for pool in counts.pools if pool.queue == queue and (not agents or pool.agent in agents)]
+            pools = [
+                pool for pool in counts.pools if pool.queue == queue and (not agents or pool.agent in agents)
+            ]
             found += [run for run, _ in await self._link.fetch(runs.ready_runs(p, pools, limit))]
         return tuple(found[:limit])
 
@@ -141,7 +158,7 @@ async def held(link: Link, run: Run[Any], leased: runs.Leased) -> AsyncIterator[
 
 
 class Dead:
-    """The dead letters: runs that failed too often. Their questions can still be answered; only an operator wakes them."""
+    """The dead letters: runs that failed too often. They take answers; only an operator wakes them."""
 
     def __init__(self, link: Link, of: Runs) -> None:
         self._link = link
@@ -165,7 +182,7 @@ class Dead:
     async def requeue(
         self, run_id: str, *, fence: int | None = None, queue: str | None = None, by: Principal | None = None
     ) -> Outcome:
-        """Sends a dead run back, to another queue where one is named. It is about one death (`fence`). Safe to repeat."""
+        """Sends a dead run back, to `queue` where one is named. It is about one death (`fence`). Safe to repeat."""
         who = by or self._link.by
         p = await self._runs._partition(run_id)  # noqa: SLF001 - the same house
         if queue is not None:
@@ -176,7 +193,9 @@ class Dead:
         async def make() -> Command[Outcome]:
             a = await self._link.fetch(address.read_run_address(p, run_id))
             about = a.fence if fence is None else fence
-            return runs.requeue(p, address.at_fence(a, about), op=f"rq-{run_id}-{about}", by=who.to_bytes() if who else b"")
+            return runs.requeue(
+                p, address.at_fence(a, about), op=f"rq-{run_id}-{about}", by=who.to_bytes() if who else b""
+            )
 
         return await self._link.chase(make)
 
@@ -193,16 +212,26 @@ class Queue:
         await self._link.open()
         found: dict[Pool, int] = {}
         for p in self._link.space.all():
-            pools = [pool for pool in (await self._link.fetch(reads.read_counts(p))).pools if pool.queue == self.name]
+            pools = [
+                pool
+                for pool in (await self._link.fetch(reads.read_counts(p))).pools
+                if pool.queue == self.name
+            ]
             for pool, count in zip(pools, await self._link.fetch(reads.read_ready(p, pools)), strict=True):
                 found[pool] = found.get(pool, 0) + count
         return found
 
-    async def lease(self, agents: tuple[str, ...], *, limit: int = 1, build: str = "", holder: str = "lease") -> tuple[Run[Any], ...]:
+    async def lease(
+        self, agents: tuple[str, ...], *, limit: int = 1, build: str = "", holder: str = "lease"
+    ) -> tuple[Run[Any], ...]:
         """Up to `limit` ready runs of these agents, leased to the caller, who renews nothing: finish within a lease."""
         check_count("limit", limit, MOST_AT_ONCE)
         await self._link.open()
-        pools = [Pool(self.name, check_name("agent", agent), b) for agent in agents for b in dict.fromkeys((build, ""))]
+        pools = [
+            Pool(self.name, check_name("agent", agent), b)
+            for agent in agents
+            for b in dict.fromkeys((build, ""))
+        ]
         taken: list[Run[Any]] = []
         for p in self._link.space.all():
             if len(taken) < limit:
@@ -211,7 +240,9 @@ class Queue:
         return tuple(taken)
 
 
-async def lease_some(link: Link, p: Partition, pools: list[Pool], limit: int, holder: str) -> list[runs.Leased]:
+async def lease_some(
+    link: Link, p: Partition, pools: list[Pool], limit: int, holder: str
+) -> list[runs.Leased]:
     """Leases on ready runs of one partition: one read of ids, one of their sessions, one script call."""
     ready = (await link.fetch(runs.ready_runs(p, pools, limit)))[:limit]
     if not ready:
@@ -219,5 +250,7 @@ async def lease_some(link: Link, p: Partition, pools: list[Pool], limit: int, ho
     sessions = await link.fetch(runs.sessions_of(p, [run for run, _ in ready]))
     wanted = [(run, pool, session) for (run, pool), session in zip(ready, sessions, strict=True) if session]
     nonces = [new_nonce() for _ in wanted]
-    results = await link.run_all(runs.lease(p, wanted, nonces=nonces, holder=holder, span=link.settings.lease))
+    results = await link.run_all(
+        runs.lease(p, wanted, nonces=nonces, holder=holder, span=link.settings.lease)
+    )
     return [one for one in results if isinstance(one, runs.Leased)]

@@ -14,9 +14,9 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ..errors import InvalidInput
 from .resp import Address
@@ -71,6 +71,15 @@ def make_private(folder: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class State:
+    """What is written down at a start: where the server listens, how long it may be idle (0: for ever), since when."""
+
+    address: Address
+    idle_seconds: float
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Home:
     """The files of one embedded server. Making the value touches nothing."""
 
@@ -115,23 +124,24 @@ class Home:
             write_private(path, secrets.token_urlsafe(32))
             return self.password()
 
-    def read_state(self) -> dict[str, Any] | None:
-        """What the last start wrote down (`address`, `idle_seconds`, `since`), or None."""
+    def read_state(self) -> State | None:
+        """What the last start wrote down, or None for a home that never had a server."""
         try:
             said = json.loads((self.path / "server.json").read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):
+            where = said["address"]
+            address = where if isinstance(where, str) else (str(where[0]), int(where[1]))
+            return State(address, float(said["idle_seconds"]), datetime.fromisoformat(said["since"]))
+        except (FileNotFoundError, ValueError, TypeError, LookupError):
             return None
-        return said if isinstance(said, dict) else None
 
-    def write_state(self, address: Address, idle_seconds: float) -> None:
+    def write_state(self, state: State) -> None:
         """Write down where the server will listen, for those who come after."""
-        said = {"address": address, "idle_seconds": idle_seconds, "since": datetime.now(UTC).isoformat()}
+        said = {
+            "address": state.address,
+            "idle_seconds": state.idle_seconds,
+            "since": state.since.isoformat(),
+        }
         write_private(self.path / "server.json", json.dumps(said) + "\n")
-
-    def address(self) -> Address | None:
-        """Where the server listens or listened last, or None for a home that never had one."""
-        where = (self.read_state() or {}).get("address")
-        return (str(where[0]), int(where[1])) if isinstance(where, list) else where
 
     def choose_address(self) -> Address:
         """A new server's address: a socket in a private folder with a short name, else a free port on loopback.

@@ -7,13 +7,14 @@ import os
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from ..errors import Unavailable
 from .binaries import ServerBinary, candidates, none_found
 from .flags import SERVER_FLAGS, Setting, render
-from .home import Home, write_private
+from .home import Home, State, write_private
 from .locks import PAUSE, held, take
 from .marker import Marker, rdb_version_of
 from .resp import Address, Link, ReplyError
@@ -36,7 +37,7 @@ def start(home: Home, idle_seconds: float, seconds: float, named: str | None) ->
         address = home.choose_address()
         home.pidfile.unlink(missing_ok=True)
         write_private(home.config, render(settings(home, address)))
-        home.write_state(address, idle_seconds)
+        home.write_state(State(address, idle_seconds, datetime.now(UTC)))
         lock = take(home.server_lock)
         if lock is None:
             raise Unavailable(f"the server of {home.path} is still ending")
@@ -86,8 +87,8 @@ def settings(home: Home, address: Address) -> dict[str, Setting]:
 
 def watch(home: Home) -> None:
     """Start the watchdog where none lives and the server is to be stopped when idle. Safe to repeat."""
-    idle = (home.read_state() or {}).get("idle_seconds", 0)
-    if not idle or not sys.executable:
+    state = home.read_state()
+    if state is None or not state.idle_seconds or not sys.executable:
         return
     lock = take(home.watch_lock)
     if lock is not None:

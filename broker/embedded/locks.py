@@ -7,7 +7,7 @@ and its watchdog are started in that way: whether they live is asked of the lock
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def held(path: Path) -> bool:
 
 
 @contextmanager
-def exclusive(path: Path, seconds: float) -> Iterator[None]:
+def exclusive(path: Path, seconds: float) -> Generator[None]:
     """Hold the lock at `path`. Raises Unavailable when another process holds it for longer than `seconds`."""
     end = time.monotonic() + seconds
     while (file := take(path)) is None:

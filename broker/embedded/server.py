@@ -19,7 +19,8 @@ from ..errors import InvalidInput, Unavailable
 from . import launch
 from .home import Home, default_home, make_private
 from .locks import PAUSE, exclusive, held
-from .resp import Address, Link, ReplyError, info as ask_info
+from .resp import Link, ReplyError
+from .resp import info as ask_info
 
 IDLE: Final = timedelta(minutes=15)
 """How long a server without clients is kept, unless BROKER_IDLE_SECONDS or the caller says otherwise."""
@@ -108,11 +109,11 @@ def down(home: Path | None = None, *, wait: timedelta = STOP_WAIT) -> bool:
 
 def stop(place: Home, seconds: float) -> bool:
     """Stop the server of `place`; False when there was none. Call it under the start lock."""
-    address = place.address()
-    if address is None or not (sys.platform == "win32" or held(place.server_lock)):
+    state = place.read_state()
+    if state is None or not (sys.platform == "win32" or held(place.server_lock)):
         return False
     try:
-        link = Link(address, place.password(), seconds=seconds)
+        link = Link(state.address, place.password(), seconds=seconds)
     except (OSError, ReplyError):
         _signal(place)
     else:
@@ -135,9 +136,10 @@ def _running(place: Home, seconds: float) -> bool:
     A server whose socket somebody removed (a clean-up of run-time folders does that) is stopped, to be started
     anew: two servers over the same data would destroy them.
     """
-    address = place.address()
-    if address is None:
+    state = place.read_state()
+    if state is None:
         return False
+    address = state.address
     end = time.monotonic() + seconds
     while not launch.ready(place, address):
         if sys.platform == "win32" or not held(place.server_lock):
@@ -169,9 +171,10 @@ def _await_end(place: Home, seconds: float) -> None:
 
 
 def _describe(place: Home, *, started: bool) -> Embedded | None:
-    state, address = place.read_state(), place.address()
-    if state is None or address is None:
+    state = place.read_state()
+    if state is None:
         return None
+    address = state.address
     password = place.password()
     try:
         with Link(address, password) as link:
@@ -186,7 +189,7 @@ def _describe(place: Home, *, started: bool) -> Embedded | None:
         pid=int(said["process_id"]),
         family="valkey" if "valkey_version" in said else "redis",
         version=said.get("valkey_version", said["redis_version"]),
-        since=datetime.fromisoformat(state["since"]),
+        since=state.since,
         started=started,
     )
 

@@ -35,15 +35,12 @@ def watch(path: Path, lock: int | None = None) -> None:
         with suppress(OSError, ReplyError):
             _watch_until_stopped(home)
         with suppress(Unavailable), exclusive(home.start_lock, LONGEST):
-            if not held(home.server_lock) or not _idle_seconds(home):
+            state = home.read_state()
+            if not held(home.server_lock) or state is None or not state.idle_seconds:
                 if lock is not None:
                     os.close(lock)
                 return
         time.sleep(SHORTEST)
-
-
-def _idle_seconds(home: Home) -> float:
-    return float((home.read_state() or {}).get("idle_seconds", 0))
 
 
 def _watch_until_stopped(home: Home) -> None:
@@ -51,11 +48,12 @@ def _watch_until_stopped(home: Home) -> None:
 
     The server started next may have another address and idle time, so both are read for each connection.
     """
-    address, idle = home.address(), _idle_seconds(home)
-    if address is None or not idle:
+    state = home.read_state()
+    if state is None or not state.idle_seconds:
         return
+    idle = state.idle_seconds
     pause = min(max(idle / LOOKS, SHORTEST), LONGEST)
-    with Link(address, home.password()) as link:
+    with Link(state.address, home.password()) as link:
         seen = _connections(link)
         quiet_since = time.monotonic()
         while True:

@@ -1,1 +1,1 @@
-"""The shape of things in Redis: key names, scripts, commands as values, connecting. Nothing here waits but `connect`."""
+"""The shape of things in Redis: key names, scripts, commands as values, connecting. Nothing here waits."""

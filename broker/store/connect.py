@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import redis
 import redis.asyncio
+from redis import exceptions
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisClusterException, RedisError
 from redis.retry import Retry
@@ -24,53 +25,84 @@ FAULTS: Final = (RedisError, RedisClusterException, OSError, TimeoutError, async
 """What a call to the server can raise."""
 
 # Words an error begins with -> what follows from it. Looked at before the class, which is often a bare ResponseError.
-_LATER: Final = frozenset({"LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS", "READONLY", "BUSY", "MISCONF",
-                           "UNBLOCKED"})  # fmt: skip
+_LATER: Final = frozenset(
+    {
+        "LOADING",
+        "MASTERDOWN",
+        "CLUSTERDOWN",
+        "TRYAGAIN",
+        "NOREPLICAS",
+        "READONLY",
+        "BUSY",
+        "MISCONF",
+        "UNBLOCKED",
+    }
+)
 _DENIED: Final = frozenset({"NOAUTH", "WRONGPASS", "NOPERM"})
 
 
-class Gone(Exception):  # noqa: N818 - a signal between floors
+class Gone(Exception):
     """The connection was lost or the reply did not come: a write may have happened. Repeat it."""
 
 
-class Later(Exception):  # noqa: N818
+class Later(Exception):
     """The server is there and wants the call again after a while; nothing was written."""
 
 
-class NoScript(Exception):  # noqa: N818
+class NoScript(Exception):
     """The server does not know the script's hash: send the text."""
 
 
-class NoGroup(Exception):  # noqa: N818
+class NoGroup(Exception):
     """The consumer group is gone (the server lost data or somebody deleted it): create it again."""
+
+
+_SIGNALS: Final[dict[str, type[Exception]]] = {"NOSCRIPT": NoScript, "NOGROUP": NoGroup}
 
 
 def meaning(error: BaseException) -> BaseException:
     """What a fault of the client means to us: a signal to the layer above, or an error for the user."""
-    said = str(error)
-    word = said.split(" ", 1)[0] if said else ""
-    if word == "NOSCRIPT" or isinstance(error, redis.exceptions.NoScriptError):
-        return NoScript()
-    if word == "NOGROUP":
-        return NoGroup()
-    if word == "OOM" or isinstance(error, redis.exceptions.OutOfMemoryError):
-        return OutOfMemory("its memory limit is reached")
-    if word in _DENIED or "ACL failure in script" in said or "user executing the script" in said:
-        return NotPermitted(said)
-    if isinstance(error, redis.exceptions.AuthenticationError | redis.exceptions.NoPermissionError):
-        return NotPermitted(said)
-    if word == "MOVED" or word == "ASK" or isinstance(error, redis.exceptions.MovedError | redis.exceptions.AskError):
-        return UnsuitableServer("it is a node of a cluster, reached as a single server", "Connect to the cluster")
-    if isinstance(error, redis.exceptions.MaxConnectionsError) or "max number of clients" in said:
-        return Later("no connection is free")
-    if word in _LATER or isinstance(error, redis.exceptions.BusyLoadingError | redis.exceptions.ReadOnlyError):
-        return Later(word or "loading")
-    if isinstance(error, OSError | TimeoutError | redis.exceptions.ConnectionError | redis.exceptions.TimeoutError):
-        return Gone(type(error).__name__)
     if isinstance(error, BrokerError):
         return error
+    said = str(error)
+    word = said.split(" ", 1)[0] if said else ""
+    return _by_word(word, said) or _by_class(error, said, word)
+
+
+def _by_word(word: str, said: str) -> BaseException | None:
+    """By the word a server's refusal begins with: the class is often no more than ResponseError."""
+    if word in _SIGNALS:
+        return _SIGNALS[word]()
+    if word in _DENIED or "ACL failure in script" in said or "user executing the script" in said:
+        return NotPermitted(said)
+    if word in _LATER or "max number of clients" in said:
+        return Later(word)
+    if word == "OOM":
+        return OutOfMemory("its memory limit is reached")
+    if word in {"MOVED", "ASK"}:
+        return UnsuitableServer(
+            "it is a node of a cluster, reached as a single server", "Connect to the cluster"
+        )
     if word == "WRONGTYPE":
-        return UnsuitableServer("a key of the namespace holds another type", "Find the foreign writer or use another namespace")
+        return UnsuitableServer("a key of the namespace holds another type", "Find the foreign writer")
+    return None
+
+
+def _by_class(error: BaseException, said: str, word: str) -> BaseException:
+    """By class, the narrower ones first: several of them are connection errors too."""
+    for kinds, made in (
+        (exceptions.NoScriptError, NoScript()),
+        (exceptions.OutOfMemoryError, OutOfMemory("its memory limit is reached")),
+        ((exceptions.AuthenticationError, exceptions.NoPermissionError), NotPermitted(said)),
+        (exceptions.MaxConnectionsError, Later("no connection is free")),
+        ((exceptions.BusyLoadingError, exceptions.ReadOnlyError), Later(word or "loading")),
+        (
+            (OSError, TimeoutError, exceptions.ConnectionError, exceptions.TimeoutError),
+            Gone(type(error).__name__),
+        ),
+    ):
+        if isinstance(error, kinds):
+            return made
     return Unavailable(said or type(error).__name__)
 
 
@@ -116,7 +148,11 @@ def _checked(url: str) -> str:
 
 
 def _by_url(url: str, how: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in how.items() if not (url.startswith("unix:") and name == "socket_keepalive")}
+    return {
+        name: value
+        for name, value in how.items()
+        if not (url.startswith("unix:") and name == "socket_keepalive")
+    }
 
 
 def _settings_of(client: Any) -> dict[str, Any]:
@@ -124,7 +160,11 @@ def _settings_of(client: Any) -> dict[str, Any]:
     pool = client.connection_pool
     kept = ("host", "port", "db", "username", "password", "credential_provider", "path")
     given: Mapping[str, Any] = pool.connection_kwargs
-    found = {name: value for name, value in given.items() if (name in kept or name.startswith("ssl")) and value is not None}
+    found = {
+        name: value
+        for name, value in given.items()
+        if (name in kept or name.startswith("ssl")) and value is not None
+    }
     if "path" in found:
         found["unix_socket_path"] = found.pop("path")
     if "SSL" in pool.connection_class.__name__:
@@ -135,7 +175,9 @@ def _settings_of(client: Any) -> dict[str, Any]:
 def async_client_like(client: Any, how: Options) -> AsyncClient:
     """A client of our own with the address, credentials and encryption of a redis-py client that somebody made."""
     found = _settings_of(client)
-    return redis.asyncio.Redis(retry=redis.asyncio.retry.Retry(NoBackoff(), 0), **_fit(found, options(how)), **found)
+    return redis.asyncio.Redis(
+        retry=redis.asyncio.retry.Retry(NoBackoff(), 0), **_fit(found, options(how)), **found
+    )
 
 
 def sync_client_like(client: Any, how: Options, seconds: float) -> SyncClient:
@@ -146,4 +188,8 @@ def sync_client_like(client: Any, how: Options, seconds: float) -> SyncClient:
 
 
 def _fit(found: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in how.items() if not ("unix_socket_path" in found and name == "socket_keepalive")}
+    return {
+        name: value
+        for name, value in how.items()
+        if not ("unix_socket_path" in found and name == "socket_keepalive")
+    }

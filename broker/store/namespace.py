@@ -55,7 +55,9 @@ def check_server(facts: Sequence[Any]) -> None:
         raise UnsuitableServer(f"it is version {version}", "Redis 7.0 or Valkey 7.2 is the oldest that works")
     policy = text(info.get("maxmemory_policy") or "noeviction")
     if policy.startswith("allkeys-"):
-        raise UnsuitableServer(f"its maxmemory-policy is {policy}, which deletes pauses", "Set it to noeviction")
+        raise UnsuitableServer(
+            f"its maxmemory-policy is {policy}, which deletes pauses", "Set it to noeviction"
+        )
     if policy.startswith("volatile-"):
         log.warning("maxmemory-policy is %s; noeviction is advised", policy)
     if str(info.get("cluster_enabled", 0)) == "1":
@@ -92,8 +94,10 @@ def check_namespace(namespace: str, wanted: Wanted, found: dict[str, str]) -> Fo
     if not 1 <= count <= MOST_PARTITIONS:
         raise WrongNamespace(namespace, f"has {count} partitions", f"1 to {MOST_PARTITIONS}")
     if wanted.partitions is not None and wanted.partitions != count:
-        raise WrongNamespace(namespace, f"has {count} partitions and {wanted.partitions} were asked for", str(count))
-    kept = {name: timedelta(milliseconds=int(found[name])) for name in KEPT if name in found}
+        raise WrongNamespace(
+            namespace, f"has {count} partitions and {wanted.partitions} were asked for", str(count)
+        )
+    kept: dict[str, Any] = {name: timedelta(milliseconds=int(found[name])) for name in KEPT if name in found}
     if wanted.settings is not None:
         for name, value in kept.items():
             asked = getattr(wanted.settings, name)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from ..core.answers import Answer, AnswerKind, Edit, Principal, Verdict
+from ..core.answers import Answer, Edit, Principal, PrincipalKind, Verdict
 from ..core.digest import changed_paths, content_digest
-from ..core.ids import SEPARATOR, interrupt_id, new_nonce, session_hash
+from ..core.ids import SEPARATOR, interrupt_id, session_hash
 from ..core.limits import check_id, check_json
 from ..core.models import InputRecord, Interrupt, InterruptState, OnExpiry
 from ..core.outcomes import Invalid
@@ -25,7 +25,7 @@ from .commands.pauses import Pause, Question
 from .commands.runs import Place, Token
 from .keys import Pool
 
-EXPIRY_POLICY = Principal(id="policy:expiry", kind="service", verified=True)
+EXPIRY_POLICY = Principal(id="policy:expiry", kind=PrincipalKind.SERVICE, verified=True)
 """Who a default answer is from."""
 
 
@@ -60,16 +60,22 @@ def pause(
     not_after: int = 0,
 ) -> Pause:
     """A suspension, checked whole. Raises `InvalidInput` that names the field, `MissingExtra` for a schema."""
-    state, found = (state, ()) if keep and not interrupts else check_suspension(state, interrupts, limits=settings.limits)
+    state, found = (
+        (state, ())
+        if keep and not interrupts
+        else check_suspension(state, interrupts, limits=settings.limits)
+    )
     questions = tuple(_question(namespace, place, seq, n, one, settings) for n, one in enumerate(found))
     ids = [q.id for q in questions]
     if len(set(ids)) != len(ids):
-        raise InvalidInput("interrupts", "holds the same question twice", "questions that differ, or call ids that do")
+        raise InvalidInput(
+            "interrupts", "holds the same question twice", "questions that differ, or call ids that do"
+        )
     op, digest = point(place.run, seq, questions)
     return Pause(
         place=place, op=op, digest=digest, seq=seq, state=state.to_bytes(most=settings.limits.state_bytes),
-        questions=questions, not_after=not_after, longest=settings.keep_settled, mode=mode, token=token, replace=instead,
-        keep=tuple(keep),
+        questions=questions, not_after=not_after, longest=settings.keep_settled, mode=mode, token=token,
+        replace=instead, keep=tuple(keep),
     )  # fmt: skip
 
 
@@ -83,7 +89,9 @@ def _question(namespace: str, place: Place, seq: int, n: int, one: Interrupt, se
     deadline = {"never": "", "in": f"+{ms * 1000}", "at": str(ms * 1000)}[when]
     default = ("", "", "", b"")
     if one.at_expiry is OnExpiry.DEFAULT and one.default_answer is not None:
-        said = verdict_of(one, identity, one.default_answer, EXPIRY_POLICY, op=f"default:{identity}", seen=None)
+        said = verdict_of(
+            one, identity, one.default_answer, EXPIRY_POLICY, op=f"default:{identity}", seen=None
+        )
         default = (said.kind.value, said.mark, said.action, said.verdict)
     return Question(
         id=identity, record=one.to_bytes(most=settings.limits.record_bytes), kind=one.kind.type, digest=digest,
@@ -102,25 +110,36 @@ def with_early(found: Pause, early: Sequence[tuple[str, str, Verdict | None]]) -
         interrupt = Interrupt.from_bytes(question.record)
         fits = verdict is not None and validate_answer(interrupt, verdict.answer) is None
         marks.setdefault(call, []).append(mark if fits else f"!{mark}")
-    questions = tuple(replace(q, early=",".join(marks[q.call])) if q.call in marks else q for q in found.questions)
+    questions = tuple(
+        replace(q, early=",".join(marks[q.call])) if q.call in marks else q for q in found.questions
+    )
     return replace(found, questions=questions)
 
 
 def verdict_of(
-    interrupt: Interrupt | None, identity: str, answer: Answer, by: Principal, *, op: str | None, seen: str | None
+    interrupt: Interrupt | None,
+    identity: str,
+    answer: Answer,
+    by: Principal,
+    *,
+    op: str | None,
+    seen: str | None,
 ) -> Said:
     """An answer as the script takes it. Without an `op` of the caller's it is derived, so that a repeat is one."""
     if op is not None:
         check_op(op)
-    edited = isinstance(answer, Edit) and interrupt is not None and interrupt.action is not None
     body = answer.to_bytes()
-    op = op or f"ans-{content_digest(SEPARATOR.join((identity, by.id, by.kind, seen or '')).encode() + body)[:32]}"
+    op = (
+        op
+        or f"ans-{content_digest(SEPARATOR.join((identity, by.id, by.kind, seen or '')).encode() + body)[:32]}"
+    )
+    changed: tuple[str, ...] = ()
+    action = approved_digest(interrupt, answer) if interrupt else None
+    if isinstance(answer, Edit) and interrupt is not None and interrupt.action is not None:
+        changed = changed_paths(interrupt.action.arguments, answer.arguments)
     verdict = Verdict(
-        interrupt_id=identity, answer=answer, by=by, op=op, seen=seen,
-        action_digest=approved_digest(interrupt, answer) if interrupt else None,
-        changed=changed_paths(interrupt.action.arguments, answer.arguments) if edited else (),
+        interrupt_id=identity, answer=answer, by=by, op=op, seen=seen, action_digest=action, changed=changed
     ).to_bytes()  # fmt: skip
-    action = approved_digest(interrupt, answer) if edited and interrupt else None
     return Said(op, answer.kind, content_digest(verdict), verdict, by.to_bytes(), seen or "", action or "")
 
 
@@ -131,7 +150,9 @@ def check_op(op: str) -> str:
     return op
 
 
-def said(record: InterruptRecord, answer: Answer, by: Principal, *, op: str | None, seen: str | None) -> Said | Invalid:
+def said(
+    record: InterruptRecord, answer: Answer, by: Principal, *, op: str | None, seen: str | None
+) -> Said | Invalid:
     """An answer held against its question: kind, edit, response schema, digest; or what is wrong with it."""
     wrong = validate_answer(record.interrupt, answer)
     if wrong is not None:
@@ -173,9 +194,5 @@ def start_op(found: Place) -> str:
 
 def back_off(tries: int, settings: Settings, jitter: float) -> timedelta:
     """How long a failed run waits: doubled at each attempt, `jitter` (0 to 1) takes away up to half."""
-    span = min(settings.backoff_first * 2 ** min(max(tries - 1, 0), 30), settings.backoff_most)
+    span = min(settings.backoff_first * float(2 ** min(max(tries - 1, 0), 30)), settings.backoff_most)
     return span * (1 - jitter / 2)
-
-
-__all__ = ["AnswerKind", "back_off", "check_op", "early_slot", "input_bytes", "new_nonce", "pause", "place", "point", "said",
-           "verdict_of"]  # fmt: skip

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha1
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Final
 
 from ..core.models import OnExpiry
@@ -54,7 +55,9 @@ class Rendering:
 
 def names() -> tuple[str, ...]:
     """The names of all scripts, sorted."""
-    return tuple(sorted(f.name[:-4] for f in _folder().iterdir() if f.name.endswith(".lua") and f.name[0] != "_"))
+    return tuple(
+        sorted(f.name[:-4] for f in _folder().iterdir() if f.name.endswith(".lua") and f.name[0] != "_")
+    )
 
 
 def guards(name: str) -> tuple[str, ...]:
@@ -62,7 +65,7 @@ def guards(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(GUARD.findall(_source(name))))
 
 
-def _folder():  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _folder() -> Traversable:
     return files(__package__) / "lua"
 
 
@@ -81,13 +84,20 @@ def _constants(publish: str) -> str:
     for row in TRANSITIONS:
         moves.setdefault(row.record, {}).setdefault(row.operation, {})[row.before or "none"] = list(row.after)
     lines = [f"local SEG = {_table(SEGMENTS)}", f"local PUBLISH = '{publish}'"]
-    for word, states in (("RUN", RunState), ("SET", Settlement), ("CALL", CallState), ("MODE", Mode), ("EXPIRY", OnExpiry)):
+    for word, states in (
+        ("RUN", RunState),
+        ("SET", Settlement),
+        ("CALL", CallState),
+        ("MODE", Mode),
+        ("EXPIRY", OnExpiry),
+    ):
         lines.append(f"local {word} = {_table({member.name: member.value for member in states})}")
     lines.append("local MOVES = { run = {}, interrupt = {}, call = {} }")
     for record, operations in moves.items():
         for operation, rows in operations.items():
             cells = ", ".join(
-                f"{before} = {{ " + ", ".join(f"{after} = true" for after in afters) + " }" for before, afters in rows.items()
+                f"{before} = {{ " + ", ".join(f"{after} = true" for after in afters) + " }"
+                for before, afters in rows.items()
             )
             lines.append(f"MOVES.{record}.{operation} = {{ {cells} }}")
     return "\n".join(lines)

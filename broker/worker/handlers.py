@@ -36,7 +36,9 @@ class Agent:
         """What the handler returns. A plain function runs in a thread, so that it may block."""
         if self.adapter is not None:
             run.input = _read(self.adapter, run.input)
-        if inspect.iscoroutinefunction(self.handler) or inspect.iscoroutinefunction(type(self.handler).__call__):
+        if inspect.iscoroutinefunction(self.handler) or inspect.iscoroutinefunction(
+            type(self.handler).__call__
+        ):
             return await self.handler(run)
         result = await asyncio.to_thread(self.handler, run)
         return await result if isinstance(result, Awaitable) else result
@@ -60,5 +62,7 @@ def _read(adapter: TypeAdapter[Any], value: Any) -> Any:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        fault = InvalidInput(f"input.{place}" if place else "input", "does not fit what the agent takes", first["msg"])
+        fault = InvalidInput(
+            f"input.{place}" if place else "input", "does not fit what the agent takes", first["msg"]
+        )
     raise fault

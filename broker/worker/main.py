@@ -14,6 +14,7 @@ from .._async.client import AsyncBroker
 from .._async.run import Run
 from .._async.runs import lease_some
 from ..core.fleet import WorkerInfo
+from ..core.ids import new_nonce
 from ..core.limits import check_name
 from ..core.settings import Settings
 from ..errors import BrokerError, Corrupt, InvalidInput, StaleLease, Unavailable
@@ -53,7 +54,7 @@ class Worker:
         self.queue = check_name("queue", queue)
         self.build = check_name("build", build) if build else None
         self.concurrency = concurrency
-        self.name = name or f"{socket.gethostname().split('.')[0]}-{os.getpid()}-{prepare.new_nonce()[:4]}"
+        self.name = name or f"{socket.gethostname().split('.')[0]}-{os.getpid()}-{new_nonce()[:4]}"
         self._sweeps = sweeps
         self._drain = drain
         self._agents: dict[str, Agent] = {}
@@ -100,7 +101,9 @@ class Worker:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         link = (await self.broker.open())._link  # noqa: SLF001 - the same house
         sweeper = asyncio.create_task(Sweeper(self.broker, name=self.name).run()) if self._sweeps else None
-        with Renewer(link.source, link.settings, link.rendering, options=link.options, beat=self._say_alive) as renewer:
+        with Renewer(
+            link.source, link.settings, link.rendering, options=link.options, beat=self._say_alive
+        ) as renewer:
             try:
                 await self._work(renewer)
                 await self._drain_all()
@@ -214,4 +217,9 @@ class Worker:
             build=self.build, concurrency=self.concurrency, holding=len(self._tasks), sweeps=self._sweeps,
         ).to_bytes()  # fmt: skip
         with suppress(*FAULTS):
-            run_command(client, sweep.register(link.space.partition(0), self.name, record), link.settings, link.rendering)
+            run_command(
+                client,
+                sweep.register(link.space.partition(0), self.name, record),
+                link.settings,
+                link.rendering,
+            )

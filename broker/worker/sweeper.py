@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from .._async.link import Link
+from ..core.ids import new_nonce
 from ..core.models import Audience, OnExpiry
 from ..core.settings import Settings
 from ..errors import BrokerError, NotPermitted, Unavailable
@@ -39,7 +40,7 @@ class Sweeper:
 
     def __init__(self, broker: Any, *, name: str | None = None) -> None:
         self._link: Link = broker._link  # noqa: SLF001 - the same house
-        self.name = name or f"sweeper-{prepare.new_nonce()}"
+        self.name = name or f"sweeper-{new_nonce()}"
         self._tops: dict[tuple[Partition, Pool], str] = {}
         self._told = False
 
@@ -141,7 +142,9 @@ class Sweeper:
                     stale.append(sweep.stale_early(p, member))
                 case "i":
                     found = await self._link.fetch(address.read_addresses(p, [member[2:]]))
-                    stale.append(sweep.stale_interrupt(p, member, found[0] if found else Address.gone(member[2:])))
+                    stale.append(
+                        sweep.stale_interrupt(p, member, found[0] if found else Address.gone(member[2:]))
+                    )
                 case _:
                     (run,) = await self._link.fetch(address.read_run_addresses(p, [member[2:]])) or (None,)
                     ids = [one.interrupt for one in run.interrupts] if run else []
@@ -165,7 +168,9 @@ class Sweeper:
         await self._link.fetch(sweep.acknowledge(p, dangling))
         if p == self._link.space.partition(0):
             workers = await self._link.fetch(reads.read_workers(p))
-            limit = due.now - FORGET_AFTER_LEASES * round(self._link.settings.lease.total_seconds() * 1_000_000)
+            limit = due.now - FORGET_AFTER_LEASES * round(
+                self._link.settings.lease.total_seconds() * 1_000_000
+            )
             for name, (at, _) in workers.items():
                 if at < limit:
                     await self._link.run(sweep.register(p, name, b""))

@@ -31,12 +31,9 @@ SUBSTITUTIONS: Final[tuple[tuple[str, str], ...]] = (
     # The standard library; what is awaited inside the brackets may have brackets of its own
     (r"\bAsyncIterator\b", "Iterator"),
     (r"\basynccontextmanager\b", "contextmanager"),
-    (r"\bAwaitable, ", ""),
-    (r"\bAwaitable\[((?:[^\[\]]|\[[^\[\]]*\])*)\]", r"\1"),
     # Ours, and the client's
     (r"\baclose\b", "close"),
     (r"\bAsyncBroker\b", "Broker"),
-    (r"\b_async\b", "_sync"),
 )
 """Pattern and replacement, applied in this order to the whole text."""
 

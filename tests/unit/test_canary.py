@@ -1,6 +1,5 @@
 """P13, S23: a secret in any payload shows in no repr and in no error."""
 
-import traceback
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -130,20 +129,12 @@ def values() -> Iterator[Model]:
     yield outcomes.Withdrawn(by=kim)
 
 
-VALUES = tuple(values())
-
-
-@pytest.mark.parametrize("number", range(len(VALUES)))
-def test_p13_s23_no_repr_shows_a_payload(number: int) -> None:
-    value = VALUES[number]
-    shown = [repr(value), str(value), f"{value}", repr([value])]
-    shown += [repr(getattr(value, name)) for name in value.SHOWN]
-    assert SECRET in repr(value.to_wire()) or type(value).__name__ in {
-        "AlreadyDecided",
-        "Accepted",
-        "Withdrawn",
-    }
-    assert not [text for text in shown if SECRET in text]
+def test_p13_s23_no_repr_shows_a_payload() -> None:
+    for value in values():
+        assert SECRET in repr(value.to_wire()), "an example that proves nothing"
+        shown = [repr(value), str(value), f"{value}", repr([value])]
+        shown += [repr(getattr(value, name)) for name in value.SHOWN]
+        assert not [text for text in shown if SECRET in text]
 
 
 BAD: list[Callable[[], Any]] = [
@@ -198,17 +189,20 @@ BAD: list[Callable[[], Any]] = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(BAD)))
-def test_p13_no_error_repeats_the_value_it_refuses(number: int) -> None:
+def refused(number: int) -> BrokerError:
     with pytest.raises(BrokerError) as caught:
         BAD[number]()
-    told = [str(caught.value), repr(caught.value), repr(caught.value.args), repr(vars(caught.value))]
-    assert not [text for text in told if SECRET in text]
-    # Nor does an error that was being handled: its text or its pydantic details would be logged with ours.
-    assert caught.value.__context__ is None
-    assert caught.value.__cause__ is None
-    lines = [line for line in traceback.format_exception_only(caught.value) if SECRET in line]
-    assert lines == []
+    return caught.value
+
+
+def test_p13_no_error_repeats_the_value_it_refuses() -> None:
+    for number in range(len(BAD)):
+        error = refused(number)
+        told = [str(error), repr(error), repr(error.args), repr(vars(error))]
+        assert not [text for text in told if SECRET in text], number
+        # Nor does an error that was being handled: its text or its details would be logged with ours.
+        assert error.__context__ is None, number
+        assert error.__cause__ is None, number
 
 
 def test_p13_an_invalid_payload_is_not_repeated_to_the_one_who_sent_it() -> None:

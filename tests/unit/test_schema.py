@@ -48,9 +48,10 @@ def reads(name: str, data: JSON) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", schemas())
-def test_every_schema_is_one(name: str) -> None:
-    Draft202012Validator.check_schema(schema_for(name))
+def test_every_schema_is_one() -> None:
+    for name, schema in schemas().items():
+        assert schema["title"] == name
+        Draft202012Validator.check_schema({**schema, "$defs": {}})
 
 
 @pytest.mark.parametrize("name", READERS)

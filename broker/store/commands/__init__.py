@@ -1,1 +1,1 @@
-"""Every operation as a value: which script, which keys, which arguments, and what the reply means. Nothing here waits."""
+"""Every operation as a value: which script, keys and arguments, and what the reply means. Nothing here waits."""

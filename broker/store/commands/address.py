@@ -100,7 +100,10 @@ def run_keys(p: Partition, run: str, session: str, pool: Pool) -> list[str]:
         *(p.key(kind, run) for kind in ("run", "calls", "errors")),
         *(p.key(kind, session) for kind in ("active", "history")),
         *(p.key(kind, pool) for kind in ("ready", "bell")),
-        *(p.key(kind) for kind in ("pools", "timers", "retention", "counter", "dispositions", "dead", "open")),
+        *(
+            p.key(kind)
+            for kind in ("pools", "timers", "retention", "counter", "dispositions", "dead", "open")
+        ),
     ]
 
 
@@ -128,7 +131,9 @@ def read_addresses(p: Partition, interrupts: Iterable[str]) -> Read[tuple[Addres
 
     def decode(replies: list[Any]) -> tuple[Address, ...]:
         rows = (dict(zip(INTERRUPT_FIELDS, row, strict=True)) for row in replies)
-        return tuple(Address.parse(one, row) for one, row in zip(ids, rows, strict=True) if row["run"] is not None)
+        return tuple(
+            Address.parse(one, row) for one, row in zip(ids, rows, strict=True) if row["run"] is not None
+        )
 
     return Read(tuple(("HMGET", p.key("interrupt", one), *INTERRUPT_FIELDS) for one in ids), decode)
 

@@ -59,6 +59,11 @@ def moment(micro: bytes | str) -> datetime | None:
     return datetime.fromtimestamp(int(micro) / 1_000_000, UTC) if micro else None
 
 
+def instant(micro: bytes | str) -> datetime:
+    """As `moment`, for a time that is always set."""
+    return datetime.fromtimestamp(int(micro or 0) / 1_000_000, UTC)
+
+
 def principal(data: bytes) -> Principal | None:
     """Who did it, as stored; None where nobody is named."""
     return Principal.from_bytes(data) if data else None
@@ -83,14 +88,20 @@ def told(reply: Reply, interrupt: str, address: Address | None = None) -> Outcom
         case "settled", [state, at, answer, by, op, *_]:
             return _settled(text(state), moment(at), text(answer), principal(by), text(op))
         case "conflict", _:
-            return Conflict(reason="several interrupts of this session had that call id: name the run and its sequence")
+            return Conflict(
+                reason="several interrupts of this session had that call id: name the run and its sequence"
+            )
         case _:
             return Unknown(id=interrupt)
 
 
 def _invalid(field: str, allowed: str) -> Outcome:
     if field == "answer":
-        return Invalid(field=field, problem="is of a kind this interrupt does not offer", allowed=allowed.replace(",", ", "))
+        return Invalid(
+            field=field,
+            problem="is of a kind this interrupt does not offer",
+            allowed=allowed.replace(",", ", "),
+        )
     if field == "seen":
         return Invalid(field=field, problem="is not the digest of the question as it stands", allowed=allowed)
     return Invalid(field=field, problem="is in the past or further ahead than the server accepts",
@@ -130,7 +141,9 @@ def answer_unknown(p: Partition, interrupt: str, said: Said, longest: timedelta)
     return Command("answer", p, (Item(keys, args),), lambda _, reply: told(reply, interrupt))
 
 
-def answer_call(p: Partition, a: CallAddress, said: Said, *, not_after: int, longest: timedelta) -> Command[Outcome]:
+def answer_call(
+    p: Partition, a: CallAddress, said: Said, *, not_after: int, longest: timedelta
+) -> Command[Outcome]:
     """An answer to a call; kept when it comes before the question."""
     keys = [p.key(kind, a.session) for kind in ("aliases", "early", "history")]
     keys += [p.key(kind) for kind in ("retention", "unknown")] + [p.key("verdict", a.slot)]

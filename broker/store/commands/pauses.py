@@ -9,8 +9,8 @@ from ...core.states import Mode
 from ...errors import StaleLease
 from ..keys import Partition
 from .address import Address, interrupt_keys, run_keys
-from .values import Arg, Command, Item, Recheck, Reply, StaleAddress, micros, text
 from .runs import Place, Token, refusal
+from .values import Arg, Command, Item, Recheck, Reply, StaleAddress, micros, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,8 @@ class Question:
         """The interrupt's part of the script's arguments, in its order."""
         kind, mark, action, verdict = self.default
         return (self.id, self.kind, self.tool, self.call, self.action, self.digest, self.deadline, self.expiry,
-                self.audience, self.offers, self.labels, self.early, verdict, kind, mark, action, self.record)  # fmt: skip
+                self.audience, self.offers, self.labels, self.early, verdict, kind, mark, action,
+                self.record)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,11 @@ def suspend(p: Partition, pause: Pause) -> Command[Outcome]:
         if word == "stale_lease":
             raise StaleLease(place.run)
         if word == "invalid" and text(reply[1]) == "expires_at":
-            return Invalid(field="expires_at", problem="is not in the future", allowed="a time after now, by the server's clock")
+            return Invalid(
+                field="expires_at",
+                problem="is not in the future",
+                allowed="a time after now, by the server's clock",
+            )
         if word == "conflict" and text(reply[1]) == "digest":
             return Conflict(reason="this point of the run was suspended with other content")
         return refusal(reply, place.run)

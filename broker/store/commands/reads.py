@@ -14,7 +14,7 @@ from ...core.states import Mode, RunState, Settlement
 from ...errors import Corrupt
 from ..keys import Partition, Pool
 from .address import Address
-from .answers import moment, principal
+from .answers import instant, moment, principal
 from .values import Arg, Read, pairs, text
 
 
@@ -33,12 +33,13 @@ def _record(p: Partition, interrupt: str, replies: Sequence[Any]) -> InterruptRe
         return None
     get = {name: text(value) for name, value in f.items()}.get
     problem, question, resolution = None, UNREADABLE, None
-    opened = moment(get("opened", "0"))
-    state = Settlement(get("state")) if get("state") in set(Settlement) else Settlement.OPEN
+    opened = instant(get("opened", "0"))
+    word = get("state", "")
+    state = Settlement(word) if word in set(Settlement) else Settlement.OPEN
     try:
         question = Interrupt.from_bytes(replies[1] or b"", key=p.key("question", interrupt))
-        if get("state") not in set(Settlement):
-            raise Corrupt(p.key("interrupt", interrupt), f"its state {get('state')!r} is not known")  # noqa: TRY301
+        if word not in set(Settlement):
+            raise Corrupt(p.key("interrupt", interrupt), f"its state {word!r} is not known")  # noqa: TRY301
         if state is not Settlement.OPEN:
             resolution = _resolution(p, interrupt, f, state, replies[2])
     except Corrupt as broken:
@@ -51,7 +52,9 @@ def _record(p: Partition, interrupt: str, replies: Sequence[Any]) -> InterruptRe
     )  # fmt: skip
 
 
-def _resolution(p: Partition, interrupt: str, f: dict[str, bytes], state: Settlement, verdict: bytes | None) -> Resolution:
+def _resolution(
+    p: Partition, interrupt: str, f: dict[str, bytes], state: Settlement, verdict: bytes | None
+) -> Resolution:
     answer = None
     if f.get("answer"):
         key = p.key("verdict", text(f.get("verdict", interrupt)))
@@ -61,7 +64,8 @@ def _resolution(p: Partition, interrupt: str, f: dict[str, bytes], state: Settle
             raise Corrupt(key, "it is not the verdict that the interrupt's mark is about")
         answer = Verdict.from_bytes(verdict, key=key).answer
     return Resolution(
-        interrupt_id=interrupt, state=state, answer=answer, by=principal(f.get("by", b"")), at=moment(f.get("at", b"0")),
+        interrupt_id=interrupt, state=state, answer=answer, by=principal(f.get("by", b"")),
+        at=instant(f.get("at", b"0")),
         op=text(f["op"]) if "op" in f else None, reason=text(f["why"]) if "why" in f else None,
     )  # fmt: skip
 
@@ -127,8 +131,8 @@ def read_run(p: Partition, run: str) -> Read[RunRecord | None]:
             queue=f.get("queue", ""), priority=int(f.get("priority", "0")), state=RunState(f["state"]),
             seq=int(f.get("seq", "0")), fence=int(f.get("fence", "0")), tries=int(f.get("tries", "0")),
             holder=f.get("holder"), lease_until=moment(f.get("lease_until", "")), mode=Mode(f.get("mode", "all")),
-            interrupt_ids=tuple(f.get("ids", "").split()), created_at=moment(f.get("created", "0")),
-            updated_at=moment(f.get("suspended", f.get("created", "0"))), errors=tuple(_error(e) for e in replies[3]),
+            interrupt_ids=tuple(f.get("ids", "").split()), created_at=instant(f.get("created", "0")),
+            updated_at=instant(f.get("suspended", f.get("created", "0"))), errors=tuple(_error(e) for e in replies[3]),
             metadata=given.metadata, input=given.input, result=result, protocol_ids=given.protocol_ids,
         )  # fmt: skip
 
@@ -163,7 +167,17 @@ class Row:
 def page(p: Partition, index: str, name: str, after: int | None, limit: int) -> Read[tuple[Row, ...]]:
     """At most `limit` ids of an index in the order they were opened, after a place."""
     low = "-inf" if after is None else f"({after}"
-    command: tuple[Arg, ...] = ("ZRANGE", p.key(index, name), low, "+inf", "BYSCORE", "LIMIT", 0, limit, "WITHSCORES")
+    command: tuple[Arg, ...] = (
+        "ZRANGE",
+        p.key(index, name),
+        low,
+        "+inf",
+        "BYSCORE",
+        "LIMIT",
+        0,
+        limit,
+        "WITHSCORES",
+    )
 
     def decode(replies: list[Any]) -> tuple[Row, ...]:
         rows = replies[0]
@@ -185,14 +199,16 @@ def read_active(p: Partition, session: str) -> Read[dict[str, int]]:
 
 def read_history(p: Partition, session: str, start: int, stop: int) -> Read[tuple[HistoryEntry, ...]]:
     """Entries of a session's history, oldest first, by their place (negative: from the end)."""
-    return Read((("LRANGE", p.key("history", session), start, stop),), lambda r: tuple(_entry(e) for e in r[0]))
+    return Read(
+        (("LRANGE", p.key("history", session), start, stop),), lambda r: tuple(_entry(e) for e in r[0])
+    )
 
 
 def _entry(packed: bytes) -> HistoryEntry:
     _, event, run, seq, interrupt, state, by, op, digest, detail, *_ = msgpack.unpackb(packed[16:], raw=True)
     who: Principal | None = principal(by)
     return HistoryEntry(
-        at=moment(packed[:16].lstrip(b"0")), event=text(event), run_id=text(run) or None, seq=int(seq or 0),
+        at=instant(packed[:16].lstrip(b"0")), event=text(event), run_id=text(run), seq=int(seq or 0),
         interrupt_id=text(interrupt) or None, state=text(state) or None, by=who, op=text(op) or None,
         digest=text(digest) or None, detail=text(detail) or None,
     )  # fmt: skip
@@ -210,7 +226,9 @@ class Counts:
 def read_counts(p: Partition) -> Read[Counts]:
     """How many interrupts are open and how many runs dead, and which pools there are."""
     commands = (("ZCARD", p.key("open")), ("ZCARD", p.key("dead")), ("SMEMBERS", p.key("pools")))
-    return Read(commands, lambda r: Counts(int(r[0]), int(r[1]), tuple(Pool.parse(text(one)) for one in r[2])))
+    return Read(
+        commands, lambda r: Counts(int(r[0]), int(r[1]), tuple(Pool.parse(text(one)) for one in r[2]))
+    )
 
 
 def read_ready(p: Partition, pools: Sequence[Pool]) -> Read[tuple[int, ...]]:

@@ -36,7 +36,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Leased:
-    """One run, leased to the caller: its token, until when (server time, microseconds), and the fields of its record."""
+    """One run, leased to the caller: its token, until when (server time, microseconds), its record's fields."""
 
     partition: Partition
     token: Token
@@ -55,7 +55,17 @@ class Leased:
 
 def _creation(place: Place, *rest: Any) -> tuple[Any, ...]:
     pool = place.pool
-    return (place.run, place.session, pool.queue, pool.agent, pool.build, place.priority, *rest, place.by, place.input)
+    return (
+        place.run,
+        place.session,
+        pool.queue,
+        pool.agent,
+        pool.build,
+        place.priority,
+        *rest,
+        place.by,
+        place.input,
+    )
 
 
 def _creation_keys(p: Partition, place: Place) -> tuple[str, ...]:
@@ -76,7 +86,14 @@ def start(p: Partition, place: Place, *, op: str, not_after: int, longest: timed
 
 
 def adopt(
-    p: Partition, place: Place, *, nonce: str, holder: str, lease: timedelta, not_after: int, longest: timedelta
+    p: Partition,
+    place: Place,
+    *,
+    nonce: str,
+    holder: str,
+    lease: timedelta,
+    not_after: int,
+    longest: timedelta,
 ) -> Command[Leased | Outcome]:
     """The record of a run that is executing already, leased to the caller."""
 
@@ -158,7 +175,9 @@ def renew(p: Partition, tokens: Sequence[Token], span: timedelta) -> Command[int
     return Command("renew", p, items, decode)
 
 
-def _held(p: Partition, script: str, leased: Leased, args: tuple[Any, ...], keys: Iterable[str] = ()) -> Command[str]:
+def _held(
+    p: Partition, script: str, leased: Leased, args: tuple[Any, ...], keys: Iterable[str] = ()
+) -> Command[str]:
     token = leased.token
 
     def decode(_: int, reply: Reply) -> str:
@@ -194,7 +213,9 @@ def withdraw(p: Partition, a: RunAddress, *, op: str, by: bytes, reason: str) ->
         if word in ("accepted", "replayed"):
             return (Accepted if word == "accepted" else Replayed)(run_id=a.run, session_id=a.session)
         if word == "conflict" and text(reply[1]) == "leased":
-            return Conflict(reason="a worker holds the run and nothing is open; this withdrawal stays refused")
+            return Conflict(
+                reason="a worker holds the run and nothing is open; this withdrawal stays refused"
+            )
         return refusal(reply, a.run)
 
     keys = run_keys(p, a.run, a.session, a.pool)
@@ -228,5 +249,9 @@ def move(p: Partition, a: RunAddress, *, queue: str, by: bytes) -> Command[Outco
     keys = run_keys(p, a.run, a.session, a.pool)
     keys += run_keys(p, a.run, a.session, Pool(queue, a.pool.agent, a.pool.build))
     for one in a.interrupts:
-        keys += [p.key("interrupt", one.interrupt), p.key("open_queue", a.pool.queue), p.key("open_queue", queue)]
+        keys += [
+            p.key("interrupt", one.interrupt),
+            p.key("open_queue", a.pool.queue),
+            p.key("open_queue", queue),
+        ]
     return Command("move", p, (Item(tuple(keys), (a.run, queue, by)),), decode)

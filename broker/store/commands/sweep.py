@@ -39,7 +39,9 @@ def read_due(p: Partition, now: int, period: timedelta, limit: int, audiences: S
         ("ZRANGEBYSCORE", p.key("retention"), "-inf", now, "LIMIT", 0, limit),
         ("SMEMBERS", p.key("pools")),
     ]
-    commands += [("ZRANGEBYSCORE", p.key("unseen", a), "-inf", ring_before, "LIMIT", 0, limit) for a in audiences]
+    commands += [
+        ("ZRANGEBYSCORE", p.key("unseen", a), "-inf", ring_before, "LIMIT", 0, limit) for a in audiences
+    ]
 
     def decode(replies: list[Any]) -> Due:
         timers = [text(member) for member in replies[0]]
@@ -59,7 +61,10 @@ def expire(p: Partition, addresses: Sequence[Address], *, decider: bool) -> Comm
     """Ends those whose deadline has passed; whether each was ended. Default answers need a decider's credential."""
     items = tuple(
         Item(
-            (*settle_keys(p, a, decider=False), *(interrupt_keys(p, a, decider=decider and a.expiry == "default"))),
+            (
+                *settle_keys(p, a, decider=False),
+                *(interrupt_keys(p, a, decider=decider and a.expiry == "default")),
+            ),
             (a.interrupt,),
         )
         for a in addresses
@@ -96,7 +101,7 @@ def ring_ready(p: Partition, pools: Sequence[Pool], most: int) -> Command[int]:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """How far the readers of the doorbell have come: the oldest entry there is, the last one handed out, the backlog."""
+    """How far the readers of the doorbell have come: the oldest entry, the last one handed out, the backlog."""
 
     first: tuple[int, int]
     last: tuple[int, int]
@@ -162,8 +167,7 @@ def trim(p: Partition, due: Due, age: timedelta, count: int) -> Read[list[tuple[
         ("XTRIM", stream, "MINID", "~", oldest), ("XTRIM", stream, "MAXLEN", "~", count),
         ("XTRIM", p.key("dispositions"), "MINID", "~", oldest), ("XTRIM", p.key("dispositions"), "MAXLEN", "~", count),
     ]  # fmt: skip
-    for pool in due.pools:
-        commands.append(("XTRIM", p.key("bell", pool), "MAXLEN", "~", count // 10))
+    commands += [("XTRIM", p.key("bell", pool), "MAXLEN", "~", count // 10) for pool in due.pools]
     commands += [("XRANGE", stream, "-", "+", "COUNT", 1)]
     groups = ("approvals", "completions")
     commands += [("XPENDING", stream, group, "-", oldest, 100) for group in groups]
@@ -201,7 +205,12 @@ class Entry:
         """The entry behind a stream reply's id and fields."""
         fields = pairs(flat)
         fields["audience"] = fields.get("for", b"")
-        return cls(p, text(entry_id), text(fields["audience"]), Address.parse(text(fields.get("interrupt", b"")), fields))
+        return cls(
+            p,
+            text(entry_id),
+            text(fields["audience"]),
+            Address.parse(text(fields.get("interrupt", b"")), fields),
+        )
 
 
 def seen(p: Partition, group: str, entries: Sequence[Entry]) -> Command[str]:

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Final, Generic, TypeVar
 
 from ...core.settings import Settings
 from ...errors import BrokerError, Corrupt, UnsuitableServer
 from ..keys import Partition
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 Arg = bytes | str | int
 Reply = list[Any]
 
@@ -16,11 +17,11 @@ MAX_ITEMS: Final = 64
 MAX_BYTES: Final = 256 * 1024
 
 
-class StaleAddress(Exception):  # noqa: N818 - a signal between floors, never seen by a user
+class StaleAddress(Exception):
     """The record has moved since its address was read: read it again and repeat. Nothing was written."""
 
 
-class Recheck(Exception):  # noqa: N818 - as above
+class Recheck(Exception):
     """An early answer arrived that was not held against the schema yet: look at it and repeat. Nothing was written."""
 
 
@@ -33,7 +34,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Command(Generic[T]):
+class Command(Generic[T_co]):
     """One script call on items of one partition. `decode` turns the reply of item n into what the caller is told.
 
     `oom` lets a script that creates records run at the server's memory limit (a leased run may always pause).
@@ -42,7 +43,7 @@ class Command(Generic[T]):
     script: str
     partition: Partition
     items: tuple[Item, ...]
-    decode: Callable[[int, Reply], T]
+    decode: Callable[[int, Reply], T_co]
     oom: bool = False
 
     def keys(self) -> list[str]:
@@ -63,9 +64,9 @@ class Command(Generic[T]):
             flat.extend(item.args)
         return flat
 
-    def read(self, reply: Sequence[Reply]) -> list[T | BaseException]:
+    def read(self, reply: Sequence[Reply]) -> list[T_co | BaseException]:
         """What each item came to; a fault of one item is its own and is returned in its place."""
-        results: list[T | BaseException] = []
+        results: list[T_co | BaseException] = []
         for n, row in enumerate(reply):
             try:
                 check_faults(row)
@@ -76,11 +77,11 @@ class Command(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Read(Generic[T]):
+class Read(Generic[T_co]):
     """A few plain commands sent in one write, and what their replies mean together."""
 
     commands: tuple[tuple[Arg, ...], ...]
-    decode: Callable[[list[Any]], T]
+    decode: Callable[[list[Any]], T_co]
     forgiving: bool = False
     """Whether an error of one command is handed to `decode` in the place of its reply."""
 
@@ -95,7 +96,9 @@ def check_faults(reply: Reply) -> None:
     if word == "corrupt":
         raise Corrupt(text(reply[1]), f"holds a {text(reply[2])}, which no key of that name should")
     if word == "fault":
-        raise UnsuitableServer(f"a script failed on it: {text(reply[1])}", "Nothing was written; please report this")
+        raise UnsuitableServer(
+            f"a script failed on it: {text(reply[1])}", "Nothing was written; please report this"
+        )
 
 
 def text(value: object) -> str:
@@ -103,7 +106,7 @@ def text(value: object) -> str:
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
-def micros(span: Any) -> int:
+def micros(span: timedelta) -> int:
     """A timedelta in whole microseconds."""
     return round(span.total_seconds() * 1_000_000)
 

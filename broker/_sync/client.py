@@ -1,0 +1,314 @@
+# Generated from broker/_async/client.py by tests/tools/unasync.py (make sync): do not edit.
+"""The front door: one broker of one namespace, and the nouns that group what it does."""
+
+import contextlib
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+from ..core.answers import Cancel, Complete, Fail, Principal
+from ..core.fleet import Fleet, PoolCount, WorkerInfo
+from ..core.ids import bits_of, new_nonce, new_run_id
+from ..core.limits import JSON, check_id, check_name
+from ..core.models import Interrupt, InterruptState
+from ..core.outcomes import Accepted, Outcome, Replayed
+from ..core.records import HistoryEntry, Resolution, RunRecord
+from ..core.settings import Settings
+from ..core.states import CLOSED, Mode, RunState, Settlement
+from ..embedded import resolve
+from ..errors import InvalidInput, Refused, UnknownId, WaitTimeout
+from ..store import prepare
+from ..store.commands import address, reads, runs
+from ..store.connect import Options
+from ..store.keys import Pool
+from ..store.scripts import Rendering
+from ._runtime import monotonic
+from .inbox import Inbox
+from .link import Link
+from .run import Run, suspend
+from .runs import Dead, Queue, Runs, held
+
+LOOK_AGAIN_SECONDS = 30.0
+
+
+class Broker:
+    """The pauses of one namespace: `with Broker(url, namespace="airline") as broker: ...`.
+
+    `url` is redis://, rediss:// or unix://; without one it is `BROKER_URL`, else the embedded server of this user. A
+    redis-py client may be given instead: its address, credentials and encryption are used, not its connections.
+    `settings` and `partitions` count when the namespace is new; later they must agree with it. `by` is who acts where a
+    call names nobody. It opens at the first call and may be used by any number of tasks of one event loop.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        namespace: str = "default",
+        client: Any = None,
+        settings: Settings | None = None,
+        partitions: int | None = None,
+        by: Principal | None = None,
+        patience: float = 10.0,
+        options: Options | None = None,
+        rendering: Rendering | None = None,
+    ) -> None:
+        if url is not None and client is not None:
+            raise InvalidInput("client", "is given beside url", "one of the two")
+        source = client if client is not None else resolve(url)
+        self._link = Link(
+            source,
+            namespace,
+            settings,
+            partitions=partitions,
+            patience=patience,
+            rendering=rendering,
+            by=by,
+            options=options,
+        )
+        self.inbox = Inbox(self._link)
+        self.runs = Runs(self._link)
+        self.dead = Dead(self._link, self.runs)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(namespace={self._link.namespace!r})"
+
+    @property
+    def namespace(self) -> str:
+        """The namespace this broker is for."""
+        return self._link.namespace
+
+    def open(self) -> Self:
+        """Connects and checks server, user and namespace now instead of at the first call. Safe to repeat."""
+        self._link.open()
+        return self
+
+    def close(self) -> None:
+        """Closes every connection. Safe to repeat."""
+        self._link.close()
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Runs ------------------------------------------------------------------------------------------------------
+
+    def queue(self, name: str) -> Queue:
+        """One queue by its name."""
+        return Queue(self._link, name)
+
+    def start(
+        self,
+        agent: str,
+        input: Any = None,  # noqa: A002
+        *,
+        session: str,
+        key: str | None = None,
+        queue: str = "agents",
+        build: str | None = None,
+        priority: int = 0,
+        metadata: dict[str, JSON] | None = None,
+        by: Principal | None = None,
+    ) -> Accepted | Replayed:
+        """A new run, ready for a worker of its queue that knows the agent: its id is in the outcome.
+
+        With a `key` the run's id follows from (namespace, session, key): the same start again is `Replayed` with the
+        same id, another one under that key raises `Refused` with `Conflict` (F05, F06). Without a key each call is a
+        new run. `build` pins the run to workers of that build. Raises `InvalidInput`, `Refused`, `OutOfMemory`.
+        """
+        place = self._place(
+            agent,
+            input,
+            session,
+            key=key,
+            queue=queue,
+            build=build,
+            by=by,
+            priority=priority,
+            metadata=metadata,
+        )
+        op = prepare.start_op(place) if key is not None else f"start-{place.run}"
+        p = self._link.space.of_session(session)
+        until = self._link.not_after()
+        outcome = self._link.run(
+            runs.start(p, place, op=op, not_after=until, longest=self._link.settings.keep_settled)
+        )
+        if isinstance(outcome, Accepted | Replayed):
+            return outcome
+        raise Refused(outcome)
+
+    @contextlib.contextmanager
+    def adopt(
+        self, agent: str, input: Any = None,  # noqa: A002
+        *, session: str, key: str | None = None, queue: str = "agents",
+        build: str | None = None, holder: str = "adopt", by: Principal | None = None,
+    ) -> Iterator[Run[Any]]:  # fmt: skip
+        """A run that this process is executing already, recorded and leased to it for the length of the block.
+
+        Raises `Refused` where the key's run exists already (another delivery of the same job got it).
+        """
+        place = self._place(agent, input, session, key=key, queue=queue, build=build, by=by)
+        p = self._link.space.of_session(session)
+        settings = self._link.settings
+        leased = self._link.run(
+            runs.adopt(p, place, nonce=new_nonce(), holder=holder, lease=settings.lease,
+                       not_after=self._link.not_after(), longest=settings.keep_settled)
+        )  # fmt: skip
+        if not isinstance(leased, runs.Leased):
+            raise Refused(leased)
+        with held(self._link, Run.load(self._link, leased), leased) as run:
+            yield run
+
+    def suspend(
+        self,
+        agent: str,
+        *interrupts: Interrupt,
+        session: str,
+        state: InterruptState | None = None,
+        key: str | None = None,
+        run_id: str | None = None,
+        seq: int = 1,
+        replace: bool = False,
+        mode: Mode = Mode.ALL,
+        queue: str = "agents",
+        build: str | None = None,
+        input: Any = None,  # noqa: A002
+        by: Principal | None = None,
+    ) -> Accepted | Replayed:
+        """A pause of a run that no worker of the broker holds: the first thing known of it, or in place of its last.
+
+        With a `key` (or `run_id`) the same pause again is `Replayed` with the same interrupt ids; other questions at
+        the same point raise `Refused` with `Conflict`, unless `replace` says that they supersede the open ones, under
+        the next `seq`. Raises `InvalidInput`, `Refused`, `OutOfMemory`; nothing is half written.
+        """
+        place = self._place(agent, input, session, key=key, queue=queue, build=build, by=by)
+        p = self._link.space.of_session(session)
+        old: tuple[address.Address, ...] = ()
+        if run_id is not None:
+            place = prepare.at_run(place, run_id)
+        if replace:
+            at = self._link.fetch(address.read_run_address(p, place.run))
+            old = self._link.fetch(address.read_addresses(p, [one.interrupt for one in at.interrupts]))
+        pause = prepare.pause(
+            self._link.namespace, place, seq, state or InterruptState(), interrupts, self._link.settings, mode=mode,
+            instead=replace, not_after=self._link.not_after(),
+        )  # fmt: skip
+        return suspend(self._link, p, pause, old)
+
+    def _place(
+        self, agent: str, value: Any, session: str, *, key: str | None, queue: str, build: str | None,
+        by: Principal | None, priority: int = 0, metadata: dict[str, JSON] | None = None,
+    ) -> runs.Place:  # fmt: skip
+        pool = Pool(
+            check_name("queue", queue),
+            check_name("agent", agent),
+            check_name("build", build) if build else "",
+        )
+        check_id("session", session)
+        if key is not None:
+            check_id("key", key)
+        self._link.open()
+        run = new_run_id(session, namespace=self.namespace, key=key)
+        data = prepare.input_bytes(value, metadata, self._link.settings)
+        return prepare.place(run, session, pool, priority=priority, data=data, by=by or self._link.by)
+
+    @contextlib.contextmanager
+    def take(self, run_id: str, *, holder: str = "take") -> Iterator[Run[Any]]:
+        """A ready run leased to this caller for the length of the block; see `Runs.take`."""
+        with self.runs.take(run_id, holder=holder) as run:
+            yield run
+
+    # Answers ---------------------------------------------------------------------------------------------------
+
+    def complete(
+        self, interrupt_id: str, value: JSON, *, by: Principal | None = None, op: str | None = None
+    ) -> Outcome:
+        """What became of the result of a job done elsewhere. Safe to repeat; see `Inbox.answer`."""
+        return self.inbox.answer(interrupt_id, Complete(value=value), by=by, op=op)
+
+    def fail(
+        self, interrupt_id: str, error: str, *, by: Principal | None = None, op: str | None = None
+    ) -> Outcome:
+        """What became of the failure of a job done elsewhere. Safe to repeat; see `Inbox.answer`."""
+        return self.inbox.answer(interrupt_id, Fail(error=error), by=by, op=op)
+
+    def cancel(self, interrupt_id: str, reason: str | None = None, *, by: Principal | None = None) -> Outcome:
+        """What became of saying that nobody is going to answer; not a rejection. Safe to repeat."""
+        return self.inbox.answer(interrupt_id, Cancel(reason=reason), by=by)
+
+    def wait(self, id: str, timeout: float | None = None) -> Resolution | RunRecord:
+        """How an interrupt ended, or a run that is closed or dead; raises `WaitTimeout` after so many seconds.
+
+        Nothing is lost by waiting late: what is settled already is given at once. Waiting costs no polling.
+        """
+        check_id("id", id)
+        self._link.open()
+        p = self._link.space.of_id(id) if bits_of(id) is not None else None
+        if p is None:
+            raise UnknownId("interrupt or run", id)
+        ends = None if timeout is None else monotonic() + timeout
+        with self._link.announcements.listen(p.key("settled", id)) as bell:
+            while True:
+                found = self._settled(id)
+                if found is not None:
+                    return found
+                left = LOOK_AGAIN_SECONDS if ends is None else ends - monotonic()
+                if left <= 0:
+                    raise WaitTimeout(id, timeout or 0)
+                # Announcements are a doorbell: a look at the records now and then, at jittered times, is the truth.
+                bell.wait(min(left, LOOK_AGAIN_SECONDS * (0.5 + random.random() / 2)))  # noqa: S311
+
+    def _settled(self, id: str) -> Resolution | RunRecord | None:
+        if id.startswith("run_"):
+            run = self.runs.get(id)
+            return run if run.state in CLOSED or run.state is RunState.DEAD else None
+        record = self.inbox.get(id)
+        return record.resolution if record.state is not Settlement.OPEN else None
+
+    # Looking ---------------------------------------------------------------------------------------------------
+
+    def active(self, session: str) -> dict[str, int]:
+        """The runs of a session that are interrupted, each with the number of its pause: one read. Empty: none is.
+
+        A run is in it from its pause until it is finished or withdrawn; a dead one stays (P7).
+        """
+        check_id("session", session)
+        self._link.open()
+        return self._link.fetch(reads.read_active(self._link.space.of_session(session), session))
+
+    def history(self, session: str, *, start: int = 0, limit: int = 100) -> tuple[HistoryEntry, ...]:
+        """What happened in a session, oldest first, from place `start` (negative: from the end): who, when, what."""
+        check_id("session", session)
+        if not 1 <= limit <= 1000:  # noqa: PLR2004
+            raise InvalidInput("limit", "is out of range", "1 to 1000")
+        self._link.open()
+        p = self._link.space.of_session(session)
+        stop = start + limit - 1 if start >= 0 else min(-1, start + limit - 1)
+        return self._link.fetch(reads.read_history(p, session, start, stop))
+
+    def fleet(self) -> Fleet:
+        """What the namespace holds now: open, ready and dead, and the workers that say they are there."""
+        self._link.open()
+        open_, dead, workers = 0, 0, []
+        pools: dict[Pool, int] = {}
+        for p in self._link.space.all():
+            counts = self._link.fetch(reads.read_counts(p))
+            open_, dead = open_ + counts.open, dead + counts.dead
+            for pool, ready in zip(
+                counts.pools, self._link.fetch(reads.read_ready(p, counts.pools)), strict=True
+            ):
+                pools[pool] = pools.get(pool, 0) + ready
+        found = self._link.fetch(reads.read_workers(self._link.space.partition(0)))
+        now, stale = self._link.server_now(), self._link.settings.lease
+        for name, (at, record) in sorted(found.items()):
+            workers.append(WorkerInfo.read(name, at, record, now, stale))
+        rows = tuple(
+            PoolCount(queue=k.queue, agent=k.agent, build=k.build or None, ready=n)
+            for k, n in sorted(pools.items(), key=str)
+        )
+        return Fleet(namespace=self.namespace, open=open_, dead=dead, pools=rows, workers=tuple(workers))
+
+
+__all__: Sequence[str] = ["Broker"]

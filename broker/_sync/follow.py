@@ -1,0 +1,160 @@
+# Generated from broker/_async/follow.py by tests/tools/unasync.py (make sync): do not edit.
+"""Following the doorbell of a group: own leftovers first, then what is new, then what dead readers left behind."""
+
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+from ..core.models import Audience
+from ..core.records import InterruptRecord
+from ..core.states import Settlement
+from ..errors import BrokerError, Unavailable
+from ..store.commands import reads, sweep
+from ..store.commands.sweep import Entry
+from ..store.commands.values import text
+from ..store.connect import FAULTS, Gone, Later, NoGroup, meaning
+from ..store.keys import Partition
+from ._runtime import Client, deadline, make_client, monotonic, sleep
+from .link import Link
+
+log = logging.getLogger("broker")
+
+BLOCK_MS = 1000
+MARGIN_SECONDS = 3.0
+
+
+class Delivery:
+    """One open interrupt in the hands of one reader. `record.digest` is what an answer's `seen=` should carry."""
+
+    def __init__(self, record: InterruptRecord, entry: Entry) -> None:
+        self.record = record
+        self.entry = entry
+
+    def __repr__(self) -> str:
+        return f"Delivery({self.record!r})"
+
+
+class Follower:
+    """The reading side of one consumer of one group, over all partitions, on a connection of its own."""
+
+    def __init__(self, link: Link, group: str, consumer: str, batch: int, claim_after: timedelta) -> None:
+        self._link = link
+        self._group = group
+        self._consumer = consumer
+        self._batch = batch
+        self._claim_ms = round(claim_after.total_seconds() * 1000)
+        self._claim_at = 0.0
+        self._fresh = True
+        self._streams = {p.key("interrupts"): p for p in link.space.all()}
+        self._client: Client = make_client(link.source, link.options, BLOCK_MS / 1000 + MARGIN_SECONDS)
+
+    def close(self) -> None:
+        """Gives the connection back. What was not acknowledged goes to another reader."""
+        self._client.close()
+
+    def deliveries(self) -> Iterator[Delivery]:
+        """Deliveries for ever; a lost server only makes them late."""
+        pause = 0.05
+        while True:
+            try:
+                entries = self._next()
+                pause = 0.05
+            except (*FAULTS, Unavailable) as error:
+                self._fresh, pause = True, min(pause * 2, 1.0)
+                self._pass_over(error)
+                sleep(pause)
+                continue
+            for entry in entries:
+                record = self._open_record(entry)
+                if record is not None:
+                    yield Delivery(record, entry)
+                self._link.run(sweep.seen(entry.partition, self._group, [entry]))
+
+    def _next(self) -> list[Entry]:
+        """The next entries: own leftovers after a (re)connect, then those of dead readers when it is time, then new."""
+        if self._fresh:
+            self._ensure_groups()
+            if leftovers := self._read("0"):
+                return leftovers
+            self._fresh = False
+        if monotonic() >= self._claim_at:
+            entries = self._claim()
+            self._claim_at = monotonic() + (0 if entries else self._claim_ms / 3000)
+            if entries:
+                return entries
+        return self._read(">")
+
+    def _pass_over(self, error: BaseException) -> None:
+        """Nothing for a fault that passes (entries not acknowledged are read again); raises any other."""
+        fault = meaning(error)
+        if isinstance(fault, NoGroup):
+            log.warning("group %s is gone: the server lost data; creating it again", self._group)
+        elif isinstance(fault, BrokerError) and not isinstance(fault, Unavailable):
+            raise fault from None
+        elif not isinstance(fault, Gone | Later | Unavailable):
+            raise error
+
+    def _ensure_groups(self) -> None:
+        for stream in self._streams:
+            try:
+                with deadline(MARGIN_SECONDS):
+                    # From the beginning: whatever was asked before this group existed is for it too.
+                    self._client.execute_command("XGROUP", "CREATE", stream, self._group, "0", "MKSTREAM")
+            except FAULTS as error:
+                if not str(error).startswith("BUSYGROUP"):
+                    raise
+
+    def _read(self, since: str) -> list[Entry]:
+        block = ("BLOCK", BLOCK_MS) if since == ">" else ()
+        marks = [since] * len(self._streams)
+        with deadline(BLOCK_MS / 1000 + MARGIN_SECONDS):
+            reply = self._client.execute_command(
+                "XREADGROUP", "GROUP", self._group, self._consumer, "COUNT", self._batch, *block,
+                "STREAMS", *self._streams, *marks,
+            )  # fmt: skip
+        return self._entries(reply)
+
+    def _entries(self, reply: Any) -> list[Entry]:
+        entries: list[Entry] = []
+        rows = reply.items() if isinstance(reply, dict) else reply or ()
+        for stream, found in rows:
+            p = self._streams[text(stream)]
+            entries += self._usable(p, found)
+        return entries
+
+    def _usable(self, p: Partition, found: Any) -> list[Entry]:
+        """The entries for this group; others, and those that were trimmed away meanwhile, are acknowledged at once."""
+        mine: list[Entry] = []
+        others: list[Entry] = []
+        for entry_id, fields in found:
+            entry = Entry.parse(p, entry_id, fields or {})
+            # A group of the house gets what is addressed to it; a service's own group gets everything.
+            wanted = fields and (self._group not in set(Audience) or entry.audience == self._group)
+            (mine if wanted else others).append(entry)
+        if others:
+            self._link.run_all(sweep.seen(p, self._group, others))
+        return mine
+
+    def _claim(self) -> list[Entry]:
+        entries: list[Entry] = []
+        for stream, p in self._streams.items():
+            with deadline(MARGIN_SECONDS):
+                reply = self._client.execute_command(
+                    "XAUTOCLAIM",
+                    stream,
+                    self._group,
+                    self._consumer,
+                    self._claim_ms,
+                    "0",
+                    "COUNT",
+                    self._batch,
+                )
+            entries += self._usable(p, reply[1])
+        return entries
+
+    def _open_record(self, entry: Entry) -> InterruptRecord | None:
+        asked = self._link.fetch(reads.read_asked(entry.partition, entry.address.interrupt))
+        if asked is None or asked[1].state is not Settlement.OPEN:
+            return None
+        return asked[1]

@@ -1,0 +1,226 @@
+# Generated from broker/_async/inbox.py by tests/tools/unasync.py (make sync): do not edit.
+"""The inbox: what waits for an answer, and answering it."""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from ..core.answers import Answer, Principal
+from ..core.ids import bits_of, new_nonce
+from ..core.limits import check_id, check_name
+from ..core.models import Audience
+from ..core.outcomes import Invalid, Outcome
+from ..core.pages import Filters, Page
+from ..core.records import InterruptRecord
+from ..core.states import Mode, Settlement
+from ..errors import InvalidInput, UnknownId
+from ..store import prepare
+from ..store.commands import address, answers, reads
+from ..store.commands.address import Address
+from ..store.commands.values import Command
+from ..store.keys import Partition, Pool
+from .follow import Delivery, Follower
+from .link import Link
+
+MOST_ON_A_PAGE = 500
+
+
+class Inbox:
+    """Open interrupts: look at them, follow them as they come, answer them."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def get(self, interrupt_id: str) -> InterruptRecord:
+        """One interrupt, open or settled, with its question and how it ended. Raises `UnknownId`."""
+        p = self._partition("interrupt_id", interrupt_id)
+        (slot,) = self._link.fetch(reads.read_slots(p, [interrupt_id]))
+        found = self._link.fetch(reads.read_interrupts(p, [slot]))
+        if not found:
+            raise UnknownId("interrupt", interrupt_id)
+        return found[0]
+
+    def answer(
+        self,
+        interrupt_id: str,
+        answer: Answer,
+        *,
+        by: Principal | None = None,
+        seen: str | None = None,
+        op: str | None = None,
+    ) -> Outcome:
+        """What became of an answer to one interrupt: the first one counts, the others are told who was first.
+
+        `seen` is the digest of the question the answerer was shown: with it, an answer to anything else is refused.
+        Safe to repeat: without an `op`, the same answer by the same party is the same operation. Kind, edits and the
+        response schema are held against the question; what does not fit comes back as `Invalid`, nothing changed.
+        """
+        p = self._partition("interrupt_id", interrupt_id)
+        who = self._who(by)
+
+        def make() -> Command[Outcome] | Invalid:
+            asked = self._link.fetch(reads.read_asked(p, interrupt_id))
+            if asked is None:
+                said = prepare.verdict_of(None, interrupt_id, answer, who, op=op, seen=seen)
+                return answers.answer_unknown(p, interrupt_id, said, self._link.settings.retry_window)
+            at, record = asked
+            fitting = prepare.said(record, answer, who, op=op, seen=seen)
+            if isinstance(fitting, Invalid):
+                if record.state is Settlement.OPEN:
+                    return fitting
+                fitting = prepare.verdict_of(record.interrupt, interrupt_id, answer, who, op=op, seen=seen)
+            return answers.answer(p, [(self._with_siblings(p, at), fitting)])
+
+        return self._link.chase(make)
+
+    def answer_call(
+        self,
+        session_id: str,
+        call_id: str,
+        answer: Answer,
+        *,
+        run_id: str | None = None,
+        seq: int | None = None,
+        by: Principal | None = None,
+        seen: str | None = None,
+        op: str | None = None,
+    ) -> Outcome:
+        """What became of an answer that names its question by the call id, with run and sequence where known.
+
+        One that comes before its question is kept (`Parked`) and matched when the run suspends. Without a run it
+        counts only while one question of the session has had that call id. Safe to repeat.
+        """
+        check_id("session", session_id)
+        check_id("call_id", call_id)
+        if (run_id is None) != (seq is None):
+            raise InvalidInput("seq", "and run_id are known together or not at all", "both or neither")
+        self._link.open()
+        p = self._link.space.of_session(session_id)
+        who = self._who(by)
+        until = self._link.not_after()
+
+        def make() -> Command[Outcome] | Invalid:
+            ids = self._link.fetch(address.read_aliases(p, session_id, call_id))
+            known = self._link.fetch(address.read_addresses(p, ids))
+            pool = None
+            if run_id is not None:
+                known = tuple(a for a in known if a.run == run_id) or known
+                pool = self._pool(p, run_id)
+            asked = [self._link.fetch(reads.read_asked(p, a.interrupt)) for a in known]
+            record = next(
+                (found[1] for found in reversed(asked) if found and found[1].seq == (seq or found[1].seq)),
+                None,
+            )
+            if record is not None and record.state is Settlement.OPEN:
+                fitting = prepare.said(record, answer, who, op=op, seen=seen)
+                if isinstance(fitting, Invalid):
+                    return fitting
+            interrupt = record.interrupt if record else None
+            said = prepare.verdict_of(
+                interrupt, f"{session_id}/{call_id}"[:256], answer, who, op=op, seen=seen
+            )
+            slot = prepare.early_slot(session_id, run_id or "", seq or 0, call_id)
+            all_known = tuple([self._with_siblings(p, a) for a in known])
+            at = answers.CallAddress(session_id, call_id, slot, run_id or "", seq or 0, pool, all_known)
+            return answers.answer_call(p, at, said, not_after=until, longest=self._link.settings.keep_settled)
+
+        return self._link.chase(make)
+
+    def list(
+        self,
+        *,
+        queue: str | None = None,
+        tool: str | None = None,
+        kind: str | None = None,
+        label: str | None = None,
+        reviewer: str | None = None,
+        older_than: timedelta | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
+    ) -> Page:
+        """One page of open interrupts, oldest first, and the cursor of the next one (None at the end).
+
+        Queue, tool and kind are indexed; label, reviewer and age are found by looking, and `Page.looked_at` says at how
+        many. Records that cannot be read are listed with their `problem`.
+        """
+        if not 1 <= limit <= MOST_ON_A_PAGE:
+            raise InvalidInput("limit", "is out of range", f"1 to {MOST_ON_A_PAGE}")
+        for field, name in (("queue", queue), ("kind", kind)):
+            if name is not None:
+                check_name(field, name)
+        filters = Filters(queue, check_id("tool", tool) if tool else None, kind, label, reviewer, older_than)
+        self._link.open()
+        place, after = Page.parse(cursor, self._link.space.count)
+        found: list[InterruptRecord] = []
+        looked, most = 0, max(limit * 10, 500)
+        while place < self._link.space.count:
+            p = self._link.space.partition(place)
+            rows = self._link.fetch(reads.page(p, *filters.index, after, min(limit, 100)))
+            slots = self._link.fetch(reads.read_slots(p, [row.id for row in rows]))
+            records = {r.id: r for r in self._link.fetch(reads.read_interrupts(p, slots))}
+            now = self._link.server_now()
+            for row in rows:
+                looked, after = looked + 1, row.place
+                record = records.get(row.id)
+                if record is not None and filters.match(record, now):
+                    found.append(record)
+                if len(found) == limit or looked == most:
+                    return Page(items=tuple(found), cursor=f"{place}.{after}", looked_at=looked)
+            if not rows:
+                place, after = place + 1, None
+        return Page(items=tuple(found), cursor=None, looked_at=looked)
+
+    def follow(
+        self,
+        group: str = Audience.APPROVALS,
+        *,
+        consumer: str | None = None,
+        batch: int = 16,
+        claim_after: timedelta | None = None,
+    ) -> Iterator[Delivery]:
+        """Open interrupts as they come, each to one reader of the group, at least once: loop over it with `for`.
+
+        The body of the loop is the handler: an interrupt is acknowledged when the loop asks for the next one, decided
+        or not. A reader that dies or leaves in the middle leaves its interrupt to another, after `claim_after` (default
+        two leases). The groups `approvals` and `completions` get what is addressed to them; any other name gets all.
+        """
+        check_name("group", group)
+        if consumer is not None:
+            check_id("consumer", consumer)
+        self._link.open()
+        span = claim_after or self._link.settings.lease * 2
+        follower = Follower(self._link, group, consumer or f"reader-{new_nonce()}", batch, span)
+        try:
+            for delivery in follower.deliveries():
+                yield delivery
+        finally:
+            follower.close()
+
+    # ------------------------------------------------------------------------------------------------------------
+
+    def _who(self, by: Principal | None) -> Principal:
+        who = by or self._link.by
+        if who is None:
+            raise InvalidInput("by", "is missing", "a Principal, here or where the broker is made")
+        return who
+
+    def _partition(self, field: str, interrupt_id: str) -> Partition:
+        check_id(field, interrupt_id)
+        self._link.open()
+        p = self._link.space.of_id(interrupt_id) if bits_of(interrupt_id) is not None else None
+        if p is None:
+            raise UnknownId("interrupt", interrupt_id)
+        return p
+
+    def _pool(self, p: Partition, run_id: str) -> Pool | None:
+        try:
+            return (self._link.fetch(address.read_run_address(p, run_id))).pool
+        except UnknownId:
+            return None
+
+    def _with_siblings(self, p: Partition, a: Address) -> Address:
+        """The address with those of its run's other interrupts, where one answer may end them all."""
+        if a.mode != Mode.FIRST:
+            return a
+        run = self._link.fetch(address.read_run_address(p, a.run))
+        others: Sequence[str] = [one.interrupt for one in run.interrupts if one.interrupt != a.interrupt]
+        return prepare.with_siblings(a, self._link.fetch(address.read_addresses(p, others)))

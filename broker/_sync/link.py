@@ -1,0 +1,219 @@
+# Generated from broker/_async/link.py by tests/tools/unasync.py (make sync): do not edit.
+"""One connection to one namespace: runs commands, repairs unknown scripts, repeats what may be repeated, keeps time.
+
+Every operation names the version it is about, so a call whose reply was lost is simply sent again. How long is a
+setting (`patience`); after it the caller is told that the outcome is not known.
+"""
+
+import random
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from ..core.answers import Principal
+from ..core.limits import check_namespace
+from ..core.outcomes import Outcome
+from ..core.settings import Settings
+from ..errors import BrokerError, NotPermitted, Unavailable
+from ..store import namespace as ns
+from ..store.commands.values import Command, Read, StaleAddress
+from ..store.connect import FAULTS, Gone, Later, NoScript, Options, meaning
+from ..store.keys import Keyspace
+from ..store.scripts import Rendering
+from ._runtime import Announcements, Client, Eventually, Lock, deadline, make_client, monotonic, sleep
+
+T = TypeVar("T")
+
+CALL_SECONDS = 5.0
+CHASES = 8
+
+
+class Link:
+    """Everything a noun of the API needs to talk to the server. Opens itself at the first call."""
+
+    def __init__(
+        self, source: Any, namespace: str, settings: Settings | None, *, partitions: int | None = None,
+        patience: float = 10.0, rendering: Rendering | None = None, by: Principal | None = None,
+        options: Options | None = None,
+    ) -> None:  # fmt: skip
+        self.namespace = check_namespace(namespace)
+        self.source = source
+        self.options = options or Options()
+        self.patience = patience
+        self.rendering = rendering or Rendering()
+        self.by = by
+        self.can_decide = True
+        self._wanted = ns.Wanted(partitions, settings)
+        self._client: Client | None = None
+        self._announcements: Announcements | None = None
+        self._lock = Lock()
+        self._found: ns.Found | None = None
+        self._clock = (0, 0.0)
+
+    # Opening and closing ---------------------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the namespace, as the server keeps them; before opening, as asked for."""
+        return self._found.settings if self._found else self._wanted.settings or Settings()
+
+    @property
+    def space(self) -> Keyspace:
+        """The key names of the namespace."""
+        if self._found is None:
+            raise Unavailable("the connection is not open")
+        return self._found.space
+
+    @property
+    def client(self) -> Client:
+        """The client for commands."""
+        if self._client is None:
+            self._client = make_client(self.source, self.options, CALL_SECONDS)
+        return self._client
+
+    def open(self) -> None:
+        """Connects, checks the server and the namespace, creates the namespace where it is new. Safe to repeat."""
+        if self._found is not None:
+            return
+        with self._lock:
+            if self._found is not None:
+                return
+            facts = self._persist(lambda: self._send(ns.SERVER_FACTS, forgiving=True), writes=False)
+            ns.check_server(facts)
+            found = ns.check_namespace(
+                self.namespace,
+                self._wanted,
+                self._one(ns.create(self.namespace, self._wanted), Settings()),
+            )
+            self.can_decide = self._check_commands(found)
+            self._clock = (self._now(), monotonic())
+            self._found = found
+
+    def _check_commands(self, found: ns.Found) -> bool:
+        """Whether this user may write verdicts; raises `NotPermitted` where it may not even pause and resume."""
+        refused = self._one(ns.check_commands(found.space, decider=False), found.settings)
+        if refused:
+            raise NotPermitted(refused)
+        try:
+            return not self._one(ns.check_commands(found.space, decider=True), found.settings)
+        except NotPermitted:
+            return False
+
+    def close(self) -> None:
+        """Closes every connection. Safe to repeat."""
+        announcements, client = self._announcements, self._client
+        self._announcements = self._client = self._found = None
+        if announcements is not None:
+            announcements.close()
+        if client is not None:
+            client.close()
+
+    @property
+    def announcements(self) -> Announcements:
+        """What is announced on channels: one subscribed connection for this process."""
+        if self._announcements is None:
+            self._announcements = Announcements(self.client)
+        return self._announcements
+
+    # Time ------------------------------------------------------------------------------------------------------
+
+    def _now(self) -> int:
+        seconds, micro = self._persist(lambda: self._send((("TIME",),)), writes=False, pick=0)
+        return int(seconds) * 1_000_000 + int(micro)
+
+    def server_now(self) -> int:
+        """The server's time in microseconds: its last reply, plus what has passed here since."""
+        base, at = self._clock
+        return base + int((monotonic() - at) * 1_000_000)
+
+    def not_after(self, window: timedelta | None = None) -> int:
+        """Until when a creating request may be repeated, in microseconds of the server's time."""
+        self.open()
+        if monotonic() - self._clock[1] > 60:  # noqa: PLR2004 - a minute of drift is harmless
+            self._clock = (self._now(), monotonic())
+        return self.server_now() + int((window or self.settings.retry_window).total_seconds() * 1_000_000)
+
+    # Calls -----------------------------------------------------------------------------------------------------
+
+    def run(self, command: Command[T]) -> T:
+        """What the one item of a command came to; raises its fault."""
+        (result,) = self.run_all(command)
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    def run_all(self, command: Command[T]) -> list[T | BaseException]:
+        """What each item came to, a fault in the place of its item."""
+        self.open()
+        return self._many(command, self.settings)
+
+    def fetch(self, read: Read[T]) -> T:
+        """What some plain reads say together."""
+        self.open()
+        if not read.commands:
+            return read.decode([])
+        return read.decode(
+            self._persist(lambda: self._send(read.commands, forgiving=read.forgiving), writes=False)
+        )
+
+    def chase(self, make: Callable[[], Eventually[Command[Outcome] | Outcome]]) -> Outcome:
+        """Runs a command whose address may have gone out of date meanwhile: then it is made anew and sent again.
+
+        What `make` gives instead of a command is the answer already.
+        """
+        for _ in range(CHASES):
+            made = make()
+            if not isinstance(made, Command):
+                return made
+            try:
+                return self.run(made)
+            except StaleAddress:
+                continue
+        raise Unavailable("the record kept moving to other keys")
+
+    def _one(self, command: Command[T], settings: Settings) -> T:
+        (result,) = self._many(command, settings)
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    def _many(self, command: Command[T], settings: Settings) -> list[T | BaseException]:
+        script = self.rendering.script(command.script, oom=command.oom)
+        keys, args = command.keys(), command.args(settings)
+
+        def call() -> Any:
+            try:
+                return self.client.execute_command("EVALSHA", script.sha, len(keys), *keys, *args)
+            except FAULTS as error:
+                if not isinstance(meaning(error), NoScript):
+                    raise
+            return self.client.execute_command("EVAL", script.text, len(keys), *keys, *args)
+
+        return command.read(self._persist(call, writes=True))
+
+    def _send(self, commands: tuple[tuple[Any, ...], ...], *, forgiving: bool = False) -> list[Any]:
+        if len(commands) == 1 and not forgiving:
+            return [self.client.execute_command(*commands[0])]
+        pipe = self.client.pipeline(transaction=False)
+        for command in commands:
+            pipe.execute_command(*command)
+        return list(pipe.execute(raise_on_error=not forgiving))
+
+    def _persist(self, call: Callable[[], Eventually[Any]], *, writes: bool, pick: int | None = None) -> Any:
+        ends, unsure, attempt = monotonic() + self.patience, False, 0
+        while True:
+            fault: BaseException
+            try:
+                with deadline(CALL_SECONDS):
+                    reply = call()
+                return reply if pick is None else reply[pick]
+            except FAULTS as error:
+                fault = meaning(error)
+            if not isinstance(fault, Gone | Later):
+                raise fault if isinstance(fault, BrokerError) else Unavailable(str(fault), unsure=unsure)
+            unsure = unsure or (writes and isinstance(fault, Gone))
+            attempt += 1
+            pause = min(0.02 * 2**attempt, 1.0) * (0.5 + random.random() / 2)  # noqa: S311 - jitter
+            if monotonic() + pause > ends:
+                raise Unavailable(str(fault) or type(fault).__name__, unsure=unsure)
+            sleep(pause)

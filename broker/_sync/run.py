@@ -1,0 +1,167 @@
+# Generated from broker/_async/run.py by tests/tools/unasync.py (make sync): do not edit.
+"""A leased run in the hands of the one worker that may go on with it."""
+
+import logging
+import random
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from ..core.answers import Principal
+from ..core.limits import JSON
+from ..core.models import InputRecord, Interrupt, InterruptState, ResultRecord
+from ..core.outcomes import Accepted, Outcome, Replayed
+from ..core.records import InterruptRecord, Resolution
+from ..core.states import Mode, RunState
+from ..errors import Corrupt, Refused, StaleLease, UnknownId
+from ..store import prepare
+from ..store.commands import address, pauses, reads, runs
+from ..store.commands.address import Address
+from ..store.commands.runs import Leased
+from .link import Link
+
+log = logging.getLogger("broker")
+
+T = TypeVar("T")
+
+
+class Run(Generic[T]):
+    """What a worker holds: the run's input, the state it was frozen in, and the answers it goes on from.
+
+    Exactly one of `suspend`, `finish`, `release` and `fail` ends the lease. After that, and after the lease was lost,
+    writes raise `StaleLease` and change nothing. `fence` grows with every lease: a tool that can do harm should refuse
+    a lower number than it has seen.
+    """
+
+    def __init__(self, link: Link, leased: Leased) -> None:
+        self._link = link
+        self._leased = leased
+        self._old: tuple[Address, ...] = ()
+        self._ended: Callable[[], None] = lambda: None
+        self.id = leased.token.run
+        self.session_id = leased.text("session")
+        self.agent = leased.text("agent")
+        self.build = leased.text("build") or None
+        self.queue = leased.text("queue")
+        self.seq = int(leased.text("seq") or 0)
+        self.fence = leased.token.fence
+        self.attempt = int(leased.text("tries") or 1)
+        self.input: Any = None
+        self.metadata: dict[str, JSON] = {}
+        self.state: InterruptState | None = None
+        self.interrupts: tuple[InterruptRecord, ...] = ()
+        self.is_held = True
+
+    def __repr__(self) -> str:
+        return f"Run(id={self.id!r}, agent={self.agent!r}, seq={self.seq}, fence={self.fence}, attempt={self.attempt})"
+
+    @classmethod
+    def load(cls, link: Link, leased: Leased) -> "Run[Any]":
+        """The run behind a lease, with everything it needs to go on. Raises `Corrupt` for bytes that cannot be read."""
+        run: Run[Any] = cls(link, leased)
+        p = leased.partition
+        given, state = link.fetch(reads.read_input(p, run.id))
+        if given:
+            record = InputRecord.from_bytes(given, key=p.key("input", run.id))
+            run.input, run.metadata = record.input, record.metadata
+        if state:
+            run.state = InterruptState.from_bytes(state, key=p.key("state", run.id))
+        if ids := leased.text("ids").split():
+            run._old = link.fetch(address.read_addresses(p, ids))
+            shown = set(leased.text("shown").split())
+            slots = [(a.interrupt, a.verdict) for a in run._old if a.interrupt in shown]
+            run.interrupts = link.fetch(reads.read_interrupts(p, slots))
+            for one in run.interrupts:
+                if one.problem is not None or one.resolution is None:
+                    raise Corrupt(
+                        p.key("interrupt", one.id), one.problem or "it was handed out and is not settled"
+                    )
+        return run
+
+    @property
+    def resolutions(self) -> tuple[Resolution, ...]:
+        """How the interrupts of the last pause ended, in the order they were asked; empty before the first pause."""
+        return tuple(one.resolution for one in self.interrupts if one.resolution is not None)
+
+    def resolution(self, call_id: str) -> Resolution:
+        """How the question about one call ended; raises `UnknownId` where none was asked in the last pause."""
+        for one in self.interrupts:
+            if one.interrupt.call_id == call_id and one.resolution is not None:
+                return one.resolution
+        raise UnknownId("answered call", call_id)
+
+    def suspend(
+        self,
+        *interrupts: Interrupt,
+        state: InterruptState | None = None,
+        mode: Mode = Mode.ALL,
+        keep: Sequence[str] = (),
+    ) -> Accepted | Replayed:
+        """Stores the pause and asks its questions, all or nothing, and ends the lease: return from the handler now.
+
+        Without interrupts, the pending calls of `state` become approvals. In mode `each` the ids in `keep` stay open.
+        Safe to repeat. Raises `InvalidInput`, `StaleLease`, and `Refused` with the outcome for everything else.
+        """
+        place = runs.Place(
+            self.id, self.session_id, self._leased.pool, int(self._leased.text("priority") or 0), b""
+        )
+        pause = prepare.pause(
+            self._link.namespace, place, self.seq + 1, state or InterruptState(), interrupts, self._link.settings,
+            mode=mode, token=self._leased.token, keep=keep,
+        )  # fmt: skip
+
+        outcome = suspend(self._link, self._leased.partition, pause, self._old)
+        self._end()
+        return outcome
+
+    def finish(self, result: JSON = None, *, by: Principal | None = None) -> RunState:
+        """Closes the run with its result. Safe to repeat. In mode `each` a run with more to do goes on instead."""
+        data = ResultRecord(result=result).to_bytes(most=self._link.settings.limits.record_bytes)
+        who = by or self._link.by
+        state = self._write(runs.finish(self._leased, by=who.to_bytes() if who else b"", result=data))
+        return RunState(state)
+
+    def release(self) -> None:
+        """Gives the run back unharmed, for another worker; counts as no attempt."""
+        self._write(runs.release(self._leased))
+
+    def fail(self, kind: str, text: str = "", *, final: bool = False) -> RunState:
+        """Ends this attempt as failed: the run comes back after a while, or is dead after too many (or if `final`)."""
+        pause = prepare.back_off(self.attempt, self._link.settings, random.random())  # noqa: S311 - jitter
+        state = self._write(runs.fail(self._leased, pause=pause, final=final, kind=kind, text=text[:1000]))
+        return RunState(state)
+
+    def _write(self, command: Any) -> str:
+        if not self.is_held:
+            raise StaleLease(self.id)
+        result: str = self._link.run(command)
+        self._end()
+        return result
+
+    def _end(self) -> None:
+        self.is_held = False
+        self._ended()
+
+
+def suspend(link: Link, p: Any, pause: pauses.Pause, old: tuple[Address, ...]) -> Accepted | Replayed:
+    """Sends a pause; looks at early answers first where a response schema must hold for them."""
+    for _ in range(8):
+        try:
+            outcome: Outcome = link.run(pauses.suspend(p, pauses.with_old(pause, old)))
+        except pauses.Recheck:
+            pause = _look_at_early(link, p, pause)
+            continue
+        except pauses.StaleAddress:
+            old = link.fetch(address.read_addresses(p, [a.interrupt for a in old]))
+            continue
+        if isinstance(outcome, Accepted | Replayed):
+            return outcome
+        raise Refused(outcome)
+    raise Corrupt(p.key("early", pause.place.session), "its answers keep changing")
+
+
+def _look_at_early(link: Link, p: Any, pause: pauses.Pause) -> pauses.Pause:
+    place = pause.place
+    calls = [q.call for q in pause.questions if q.early != "*" and q.call]
+    found = link.fetch(address.read_early(p, place.session, place.run, pause.seq, calls))
+    verdicts = {slot: link.fetch(reads.read_verdict(p, slot)) for _, _, slot in found}
+    return prepare.with_early(pause, [(call, mark, verdicts[slot]) for call, mark, slot in found])

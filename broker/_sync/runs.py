@@ -1,0 +1,251 @@
+# Generated from broker/_async/runs.py by tests/tools/unasync.py (make sync): do not edit.
+"""Runs as operators and dispatchers see them: look, lease, withdraw, move, and the dead letters."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from ..core.answers import Principal
+from ..core.digest import content_digest
+from ..core.ids import bits_of, new_nonce
+from ..core.limits import check_count, check_id, check_name
+from ..core.models import InterruptState
+from ..core.outcomes import Outcome
+from ..core.records import RunRecord
+from ..errors import InvalidInput, UnknownId
+from ..renewer import Renewer
+from ..store import prepare
+from ..store.commands import address, reads, runs
+from ..store.commands.address import RunAddress
+from ..store.commands.values import Command
+from ..store.keys import Partition, Pool
+from .link import Link
+from .run import Run
+
+MOST_AT_ONCE = 64
+
+
+class Runs:
+    """The runs of a namespace."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def get(self, run_id: str) -> RunRecord:
+        """One run with its input, result and errors. Raises `UnknownId`, `Corrupt`."""
+        found = self._link.fetch(reads.read_run(self._partition(run_id), run_id))
+        if found is None:
+            raise UnknownId("run", run_id)
+        return found
+
+    def state(self, run_id: str) -> InterruptState | None:
+        """The frozen state of a run's last pause; None where it never paused. Raises `Corrupt`."""
+        return self._link.fetch(reads.read_state(self._partition(run_id), run_id))
+
+    def withdraw(
+        self,
+        run_id: str,
+        *,
+        seq: int | None = None,
+        reason: str = "",
+        by: Principal | None = None,
+        op: str | None = None,
+    ) -> Outcome:
+        """Takes back a run's open questions and closes it; whoever answers later is told so (F37).
+
+        It is about one pause (`seq`, default the present one). While a worker holds the run and nothing is open it is
+        refused with `Conflict`, for this operation for good. Safe to repeat.
+        """
+        who = by or self._link.by
+        stored = who.to_bytes() if who else b""
+        p = self._partition(run_id)
+        if op is not None:
+            prepare.check_op(op)
+
+        def make() -> Command[Outcome]:
+            a = self._full(p, run_id)
+            about = a.seq if seq is None else seq
+            name = (
+                op
+                or f"wd-{content_digest(f'{run_id} {about} {who.id if who else None} {reason}'.encode())[:32]}"
+            )
+            return runs.withdraw(p, address.at_seq(a, about), op=name, by=stored, reason=reason[:1000])
+
+        return self._link.chase(make)
+
+    def move(self, run_id: str, queue: str, *, by: Principal | None = None) -> Outcome:
+        """Takes a run, with its open questions, to another queue. Safe to repeat."""
+        check_name("queue", queue)
+        who = by or self._link.by
+        p = self._partition(run_id)
+
+        def make() -> Command[Outcome]:
+            a = self._full(p, run_id)
+            return runs.move(p, a, queue=queue, by=who.to_bytes() if who else b"")
+
+        return self._link.chase(make)
+
+    @contextlib.contextmanager
+    def take(self, run_id: str, *, holder: str = "take") -> Iterator[Run[Any]]:
+        """A run leased to this caller for the length of the block. Raises `UnknownId` where it cannot be leased now.
+
+        The lease is renewed from a thread. A block that ends without `suspend`, `finish` or `fail` releases the run;
+        one that raises fails the attempt.
+        """
+        p = self._partition(run_id)
+        a = self._link.fetch(address.read_run_address(p, run_id))
+        (leased,) = self._link.run_all(
+            runs.lease(
+                p,
+                [(run_id, a.pool, a.session)],
+                nonces=[new_nonce()],
+                holder=holder,
+                span=self._link.settings.lease,
+            )
+        )
+        if isinstance(leased, BaseException):
+            raise leased
+        if leased is None:
+            raise UnknownId("ready run", run_id)
+        with held(self._link, Run.load(self._link, leased), leased) as run:
+            yield run
+
+    def ready(self, queue: str, agents: tuple[str, ...] = (), *, limit: int = 50) -> tuple[str, ...]:
+        """Ids of ready runs of a queue, best first: by priority, then by age."""
+        check_name("queue", queue)
+        check_count("limit", limit, 500)
+        found: list[str] = []
+        self._link.open()
+        for p in self._link.space.all():
+            counts = self._link.fetch(reads.read_counts(p))
+            pools = [
+                pool for pool in counts.pools if pool.queue == queue and (not agents or pool.agent in agents)
+            ]
+            found += [run for run, _ in self._link.fetch(runs.ready_runs(p, pools, limit))]
+        return tuple(found[:limit])
+
+    def _partition(self, run_id: str) -> Partition:
+        check_id("run_id", run_id)
+        self._link.open()
+        p = self._link.space.of_id(run_id) if bits_of(run_id) is not None else None
+        if p is None:
+            raise UnknownId("run", run_id)
+        return p
+
+    def _full(self, p: Partition, run_id: str) -> RunAddress:
+        a = self._link.fetch(address.read_run_address(p, run_id))
+        ids = [one.interrupt for one in a.interrupts]
+        return address.with_interrupts(a, self._link.fetch(address.read_addresses(p, ids)))
+
+
+@contextlib.contextmanager
+def held(link: Link, run: Run[Any], leased: runs.Leased) -> Iterator[Run[Any]]:
+    """A leased run, renewed for the length of the block, and given back at its end if nothing else ended the lease."""
+
+    def lost() -> None:
+        run.is_held = False
+
+    with Renewer(link.source, link.settings, link.rendering, options=link.options) as renewer:
+        renewer.add(leased, lost)
+        run._ended = lambda: renewer.remove(run.id)  # noqa: SLF001 - the same house
+        try:
+            yield run
+        except Exception as error:
+            if run.is_held:
+                run.fail(type(error).__name__, str(error))
+            raise
+        if run.is_held:
+            run.release()
+
+
+class Dead:
+    """The dead letters: runs that failed too often. They take answers; only an operator wakes them."""
+
+    def __init__(self, link: Link, of: Runs) -> None:
+        self._link = link
+        self._runs = of
+
+    def list(self, *, limit: int = 50) -> tuple[RunRecord, ...]:
+        """Dead runs with their errors, the first to die first."""
+        if not 1 <= limit <= 500:  # noqa: PLR2004
+            raise InvalidInput("limit", "is out of range", "1 to 500")
+        self._link.open()
+        found: list[RunRecord] = []
+        for p in self._link.space.all():
+            for row in self._link.fetch(reads.page(p, "dead", "", None, limit - len(found))):
+                record = self._link.fetch(reads.read_run(p, row.id))
+                if record is not None:
+                    found.append(record)
+            if len(found) >= limit:
+                break
+        return tuple(found)
+
+    def requeue(
+        self, run_id: str, *, fence: int | None = None, queue: str | None = None, by: Principal | None = None
+    ) -> Outcome:
+        """Sends a dead run back, to `queue` where one is named. It is about one death (`fence`). Safe to repeat."""
+        who = by or self._link.by
+        p = self._runs._partition(run_id)  # noqa: SLF001 - the same house
+        if queue is not None:
+            moved = self._runs.move(run_id, queue, by=by)
+            if not moved.ok:
+                return moved
+
+        def make() -> Command[Outcome]:
+            a = self._link.fetch(address.read_run_address(p, run_id))
+            about = a.fence if fence is None else fence
+            return runs.requeue(
+                p, address.at_fence(a, about), op=f"rq-{run_id}-{about}", by=who.to_bytes() if who else b""
+            )
+
+        return self._link.chase(make)
+
+
+class Queue:
+    """One worker pool's queue."""
+
+    def __init__(self, link: Link, name: str) -> None:
+        self._link = link
+        self.name = check_name("queue", name)
+
+    def counts(self) -> dict[Pool, int]:
+        """How many runs are ready, by agent and build."""
+        self._link.open()
+        found: dict[Pool, int] = {}
+        for p in self._link.space.all():
+            pools = [
+                pool for pool in (self._link.fetch(reads.read_counts(p))).pools if pool.queue == self.name
+            ]
+            for pool, count in zip(pools, self._link.fetch(reads.read_ready(p, pools)), strict=True):
+                found[pool] = found.get(pool, 0) + count
+        return found
+
+    def lease(
+        self, agents: tuple[str, ...], *, limit: int = 1, build: str = "", holder: str = "lease"
+    ) -> tuple[Run[Any], ...]:
+        """Up to `limit` ready runs of these agents, leased to the caller, who renews nothing: finish within a lease."""
+        check_count("limit", limit, MOST_AT_ONCE)
+        self._link.open()
+        pools = [
+            Pool(self.name, check_name("agent", agent), b)
+            for agent in agents
+            for b in dict.fromkeys((build, ""))
+        ]
+        taken: list[Run[Any]] = []
+        for p in self._link.space.all():
+            if len(taken) < limit:
+                leases = lease_some(self._link, p, pools, limit - len(taken), holder)
+                taken += [Run.load(self._link, one) for one in leases]
+        return tuple(taken)
+
+
+def lease_some(link: Link, p: Partition, pools: list[Pool], limit: int, holder: str) -> list[runs.Leased]:
+    """Leases on ready runs of one partition: one read of ids, one of their sessions, one script call."""
+    ready = (link.fetch(runs.ready_runs(p, pools, limit)))[:limit]
+    if not ready:
+        return []
+    sessions = link.fetch(runs.sessions_of(p, [run for run, _ in ready]))
+    wanted = [(run, pool, session) for (run, pool), session in zip(ready, sessions, strict=True) if session]
+    nonces = [new_nonce() for _ in wanted]
+    results = link.run_all(runs.lease(p, wanted, nonces=nonces, holder=holder, span=link.settings.lease))
+    return [one for one in results if isinstance(one, runs.Leased)]
