@@ -65,10 +65,14 @@ class Follower:
                 await sleep(pause)
                 continue
             for entry in entries:
-                record = await self._open_record(entry)
+                try:
+                    record = await self._open_record(entry)
+                except Unavailable:
+                    self._fresh = True  # this one and the rest are still this reader's
+                    break
                 if record is not None:
                     yield Delivery(record, entry)
-                await self._link.run(sweep.seen(entry.partition, self._group, [entry]))
+                await self._acknowledge(entry)
 
     async def _next(self) -> list[Entry]:
         """The next entries: own leftovers after a (re)connect, then those of dead readers when it is time, then new."""
@@ -93,6 +97,12 @@ class Follower:
             raise fault from None
         elif not isinstance(fault, Gone | Later | Unavailable):
             raise error
+
+    async def _acknowledge(self, entry: Entry) -> None:
+        try:
+            await self._link.run(sweep.seen(entry.partition, self._group, [entry]))
+        except Unavailable:
+            self._fresh = True  # it is still this reader's, and comes again when the server does
 
     async def _ensure_groups(self) -> None:
         for stream in self._streams:

@@ -10,10 +10,11 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from ..core.answers import Principal
+from ..core.durability import Durability
 from ..core.limits import check_namespace
 from ..core.outcomes import Outcome
 from ..core.settings import Settings
-from ..errors import BrokerError, NotPermitted, Unavailable
+from ..errors import BrokerError, InvalidInput, NotPermitted, Unavailable
 from ..store import namespace as ns
 from ..store.commands.values import Command, Read, StaleAddress
 from ..store.connect import FAULTS, Gone, Later, NoScript, Options, meaning
@@ -43,6 +44,8 @@ class Link:
         self.by = by
         self.can_decide = True
         self._wanted = ns.Wanted(partitions, settings)
+        if settings is not None and settings.durability != Durability.memory():
+            raise InvalidInput("settings.durability", "is not offered by this release", "memory")
         self._client: Client | None = None
         self._announcements: Announcements | None = None
         self._lock = Lock()

@@ -66,10 +66,14 @@ class Follower:
                 sleep(pause)
                 continue
             for entry in entries:
-                record = self._open_record(entry)
+                try:
+                    record = self._open_record(entry)
+                except Unavailable:
+                    self._fresh = True  # this one and the rest are still this reader's
+                    break
                 if record is not None:
                     yield Delivery(record, entry)
-                self._link.run(sweep.seen(entry.partition, self._group, [entry]))
+                self._acknowledge(entry)
 
     def _next(self) -> list[Entry]:
         """The next entries: own leftovers after a (re)connect, then those of dead readers when it is time, then new."""
@@ -94,6 +98,12 @@ class Follower:
             raise fault from None
         elif not isinstance(fault, Gone | Later | Unavailable):
             raise error
+
+    def _acknowledge(self, entry: Entry) -> None:
+        try:
+            self._link.run(sweep.seen(entry.partition, self._group, [entry]))
+        except Unavailable:
+            self._fresh = True  # it is still this reader's, and comes again when the server does
 
     def _ensure_groups(self) -> None:
         for stream in self._streams:

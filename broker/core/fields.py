@@ -31,6 +31,9 @@ class OpenWord(StrEnum):
         member._name_, member._value_ = "UNKNOWN", text
         return member
 
+    def __reduce_ex__(self, protocol: object) -> tuple[object, ...]:
+        return type(self).read, (self.value,)
+
     @property
     def is_known(self) -> bool:
         """Whether this release knows the word."""

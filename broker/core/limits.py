@@ -34,8 +34,6 @@ class Limits:
     """Deepest nesting of lists and objects in one JSON value."""
     labels: int = 32
     """Most labels, reviewers or groups on one value."""
-    path_segments: int = 32
-    """Longest agent path."""
 
 
 LIMITS: Final = Limits()

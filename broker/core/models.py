@@ -10,7 +10,7 @@ from .answers import Answer, AnswerKind, Principal
 from .digest import DIGEST_VERSION, action_digest, canonical_json, content_digest
 from .fields import Few, Id, Instant, Json, JsonArray, JsonObject, Name, OpenWord, Span, Text, Trust
 from .kinds import ApprovalPending, Custom, InterruptionKind, ScheduledPause, UnknownKind
-from .limits import JSON
+from .limits import JSON, LIMITS
 from .shape import Model
 
 
@@ -66,9 +66,8 @@ class InterruptState(Model):
     """
 
     SHOWN: ClassVar[tuple[str, ...]] = ("interrupted_at", "framework", "size")
-    ALWAYS: ClassVar[frozenset[str]] = frozenset(
-        {"pending_tool_calls", "context_snapshot", "system_prompt"},
-    )
+    ALWAYS: ClassVar[frozenset[str]] = frozenset({"pending_tool_calls", "context_snapshot", "system_prompt"})
+    MOST: ClassVar[int] = LIMITS.state_bytes
 
     interrupted_at: StrictInt | None = None
     pending_tool_calls: tuple[PendingToolCall, ...] = ()
@@ -152,6 +151,8 @@ class Interrupt(Model):
             raise InvalidInput("expires_at", "is given beside expires_in", "one of the two")
         if isinstance(self.expires_in, timedelta) and self.expires_in <= timedelta():
             raise InvalidInput("expires_in", "is not positive", "a timedelta above zero, or None for never")
+        if self.offers == ():
+            raise InvalidInput("offers", "is empty", "at least one answer, or None for those of the kind")
         if (self.on_expiry is OnExpiry.DEFAULT) != (self.default_answer is not None):
             raise InvalidInput(
                 "default_answer", "and on_expiry='default' need one another", "both or neither"

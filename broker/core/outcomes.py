@@ -1,5 +1,6 @@
 """What the one who acted is told: a closed union of small frozen classes, each with its facts and a stable `code`."""
 
+from collections.abc import Iterator
 from typing import ClassVar, Final, TypeAlias
 
 from pydantic import Field
@@ -9,7 +10,7 @@ from .durability import Durability
 from .fields import Id, Instant
 from .limits import JSON
 from .records import Resolution
-from .shape import Model
+from .shape import Model, slots
 
 _MEMORY: Final = Durability()
 
@@ -25,6 +26,10 @@ class Told(Model):
     code: ClassVar[str]
     ok: ClassVar[bool] = False
 
+    def __repr_args__(self) -> Iterator[tuple[str, object]]:
+        facts = ((slot.name, getattr(self, slot.name)) for slot in slots(type(self)))
+        return ((name, fact) for name, fact in facts if fact not in (None, ()))
+
     def _head(self) -> dict[str, JSON]:
         return {"code": self.code}
 
@@ -34,7 +39,6 @@ class Accepted(Told):
 
     code: ClassVar[str] = "accepted"
     ok: ClassVar[bool] = True
-    SHOWN: ClassVar[tuple[str, ...]] = ("run_id", "session_id", "interrupt_ids", "resolution", "durability")
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"durability"})
 
     run_id: Id | None = None
@@ -49,7 +53,6 @@ class Replayed(Told):
 
     code: ClassVar[str] = "replayed"
     ok: ClassVar[bool] = True
-    SHOWN: ClassVar[tuple[str, ...]] = Accepted.SHOWN
     ALWAYS: ClassVar[frozenset[str]] = Accepted.ALWAYS
 
     run_id: Id | None = None
@@ -74,7 +77,6 @@ class AlreadyDecided(Told):
     """Somebody else was first; `winner` says who, when and with what (F11)."""
 
     code: ClassVar[str] = "already_decided"
-    SHOWN: ClassVar[tuple[str, ...]] = ("winner",)
 
     winner: Winner = Field(default_factory=Winner)
 
@@ -83,7 +85,6 @@ class Expired(Told):
     """The deadline had passed; the interrupt ended by its own policy, at that time."""
 
     code: ClassVar[str] = "expired"
-    SHOWN: ClassVar[tuple[str, ...]] = ("at",)
 
     at: Instant | None = None
 
@@ -92,7 +93,6 @@ class Withdrawn(Told):
     """The one who asked took the question back."""
 
     code: ClassVar[str] = "withdrawn"
-    SHOWN: ClassVar[tuple[str, ...]] = ("by", "at")
 
     by: Principal | None = None
     at: Instant | None = None
@@ -102,7 +102,6 @@ class Superseded(Told):
     """The question lost its point: another of its suspension decided, or new input replaced it."""
 
     code: ClassVar[str] = "superseded"
-    SHOWN: ClassVar[tuple[str, ...]] = ("at",)
 
     at: Instant | None = None
 
@@ -111,7 +110,6 @@ class NotAllowed(Told):
     """This party may not do that."""
 
     code: ClassVar[str] = "not_allowed"
-    SHOWN: ClassVar[tuple[str, ...]] = ("reason",)
 
     reason: str
 
@@ -120,7 +118,6 @@ class Invalid(Told):
     """The request breaks a rule; nothing changed and the interrupt is still open (P12)."""
 
     code: ClassVar[str] = "invalid"
-    SHOWN: ClassVar[tuple[str, ...]] = ("field", "problem", "allowed")
 
     field: str
     problem: str
@@ -131,7 +128,6 @@ class Unknown(Told):
     """There is no such record: it never was, or its retention has passed."""
 
     code: ClassVar[str] = "unknown"
-    SHOWN: ClassVar[tuple[str, ...]] = ("id",)
 
     id: str
 
@@ -140,7 +136,6 @@ class NotDurable(Told):
     """It happened, but the class asked for was not reached in time. Repeat it until it is."""
 
     code: ClassVar[str] = "not_durable"
-    SHOWN: ClassVar[tuple[str, ...]] = ("wanted", "reached")
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"wanted", "reached"})
 
     wanted: Durability
@@ -152,7 +147,6 @@ class Parked(Told):
 
     code: ClassVar[str] = "parked"
     ok: ClassVar[bool] = True
-    SHOWN: ClassVar[tuple[str, ...]] = ("until",)
 
     until: Instant | None = None
 
@@ -161,7 +155,6 @@ class Conflict(Told):
     """Another request holds that place: the same key with other content, or a version that has moved on."""
 
     code: ClassVar[str] = "conflict"
-    SHOWN: ClassVar[tuple[str, ...]] = ("reason",)
 
     reason: str
 
@@ -170,7 +163,6 @@ class Full(Told):
     """The server is at its memory limit; new work is refused, answers still go through (P15)."""
 
     code: ClassVar[str] = "full"
-    SHOWN: ClassVar[tuple[str, ...]] = ("reason",)
 
     reason: str
 

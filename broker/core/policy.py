@@ -100,14 +100,21 @@ def _pending(call_id: str, action: Action) -> PendingToolCall:
 def _check_interrupt(field: str, interrupt: Interrupt, now: datetime | None) -> None:
     if now is not None and interrupt.expires_at is not None and interrupt.expires_at <= now:
         raise InvalidInput(f"{field}.expires_at", "is in the past", "a time to come")
-    if interrupt.response_schema is not None:
-        try:
+    try:
+        if interrupt.response_schema is not None:
             check_schema(interrupt.response_schema)
-        except InvalidInput as fault:
-            inner = fault
-        else:
-            return
-        raise inner.inside(field)
+        if interrupt.default_answer is not None:
+            _check_default(interrupt, interrupt.default_answer)
+    except InvalidInput as fault:
+        inner = fault
+    else:
+        return
+    raise inner.inside(field)
+
+
+def _check_default(interrupt: Interrupt, answer: Answer) -> None:
+    if wrong := validate_answer(interrupt, answer):
+        raise InvalidInput(f"default_answer.{wrong.field}", wrong.problem, wrong.allowed)
 
 
 def _calls_of(interrupts: Sequence[Interrupt]) -> dict[str, Action]:

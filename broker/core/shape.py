@@ -41,6 +41,9 @@ class Model(BaseModel):
     NULLABLE: ClassVar[frozenset[str]] = frozenset()
     """The fields for which null is a value, beside required JSON ones."""
 
+    MOST: ClassVar[int] = LIMITS.record_bytes
+    """How many bytes a stored record may take, unless the caller says otherwise."""
+
     unknown: JsonObject = Field(default_factory=dict)
     """Fields of another version: kept, written back, never acted on."""
 
@@ -75,12 +78,9 @@ class Model(BaseModel):
             out.setdefault(key, kept)
         return out
 
-    def to_json(self) -> dict[str, JSON]:
+    def to_json(self) -> JSON:
         """The same as JSON for the edges: times in `_ms`, bytes as base64 text."""
-        return {
-            name: base64.b64encode(value).decode() if isinstance(value, bytes) else value
-            for name, value in self.to_wire().items()
-        }
+        return _jsonable(self.to_wire())
 
     @classmethod
     def from_wire(cls, data: JSON) -> Self:
@@ -92,9 +92,10 @@ class Model(BaseModel):
         """The value behind JSON that somebody sent; every limit is checked. Raises `InvalidInput`."""
         return cls._read(data, Trust.THEIRS)
 
-    def to_bytes(self, *, most: int = LIMITS.record_bytes, compress_over: int = 1024) -> bytes:
-        """This value as a stored record. Raises `InvalidInput` when it takes more than `most` bytes."""
-        return wire.encode(self.to_wire(), most=most, compress_over=compress_over, field=type(self).__name__)
+    def to_bytes(self, *, most: int | None = None, compress_over: int = 1024) -> bytes:
+        """This value as a stored record. Raises `InvalidInput` when it takes more than `most` (or `MOST`) bytes."""
+        limit = self.MOST if most is None else most
+        return wire.encode(self.to_wire(), most=limit, compress_over=compress_over, field=type(self).__name__)
 
     @classmethod
     def from_bytes(cls, data: bytes, *, key: str = "") -> Self:
@@ -321,6 +322,14 @@ def _dump(value: JSON) -> JSON:
     if isinstance(value, timedelta):
         return value // MILLISECOND
     return value
+
+
+def _jsonable(value: JSON) -> JSON:
+    if isinstance(value, dict):
+        return {key: _jsonable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_jsonable(item) for item in value]
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 
 def _explain(model: type[Model], error: ValidationError, names: dict[str, str]) -> InvalidInput:

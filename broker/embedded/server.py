@@ -70,7 +70,7 @@ def ensure(
     those of the last one. Raises NoServer when there is no program, UnsuitableServer when none fits the data,
     InvalidInput when the home is not this user's alone, Unavailable when the server does not come up.
     """
-    place = Home((home or default_home()).absolute())
+    place = Home((home or default_home()).resolve())
     make_private(place.path)
     seconds = wait.total_seconds()
     with exclusive(place.start_lock, seconds):
@@ -91,7 +91,7 @@ def is_up(home: Path | None = None) -> bool:
 
 def info(home: Path | None = None) -> Embedded | None:
     """The running server of `home`, or None. Starts nothing."""
-    place = Home((home or default_home()).absolute())
+    place = Home((home or default_home()).resolve())
     return _describe(place, started=False) if place.config.exists() else None
 
 
@@ -100,7 +100,7 @@ def down(home: Path | None = None, *, wait: timedelta = STOP_WAIT) -> bool:
 
     Safe to repeat. Raises Unavailable when it has not ended within `wait`; nothing is forced.
     """
-    place = Home((home or default_home()).absolute())
+    place = Home((home or default_home()).resolve())
     if not place.config.exists():
         return False
     with exclusive(place.start_lock, wait.total_seconds()):

@@ -10,7 +10,7 @@ from ...errors import StaleLease
 from ..keys import Partition
 from .address import Address, interrupt_keys, run_keys
 from .runs import Place, Token, refusal
-from .values import Arg, Command, Item, Recheck, Reply, StaleAddress, micros, text
+from .values import About, Arg, Command, Item, Recheck, Reply, StaleAddress, micros, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,8 @@ def suspend(p: Partition, pause: Pause) -> Command[Outcome]:
     ]  # fmt: skip
     for q in pause.questions:
         args.extend(q.args())
-    return Command("suspend", p, (Item(tuple(keys), tuple(args)),), decode, oom=token is not None)
+    about = About(place.session, place.run, ids, pause.op, token.fence if token else None)
+    return Command("suspend", p, (Item(tuple(keys), tuple(args), about),), decode, oom=token is not None)
 
 
 def with_old(pause: Pause, old: Sequence[Address]) -> Pause:

@@ -10,7 +10,7 @@ from ...core.states import RunState
 from ...errors import StaleLease
 from ..keys import Partition, Pool
 from .address import RunAddress, interrupt_keys, run_keys
-from .values import Command, Item, Read, Reply, micros, pairs, text
+from .values import About, Command, Item, Read, Reply, micros, pairs, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def start(p: Partition, place: Place, *, op: str, not_after: int, longest: timed
         return refusal(reply, place.run)
 
     args = _creation(place, op, not_after, micros(longest))
-    return Command("start", p, (Item(_creation_keys(p, place), args),), decode)
+    return Command("start", p, (Item(_creation_keys(p, place), args, About(place.session, place.run, (), op)),), decode)
 
 
 def adopt(
@@ -109,7 +109,7 @@ def adopt(
         return Leased(p, Token(place.run, int(reply[1]), nonce), int(reply[2]), fields)
 
     args = _creation(place, nonce, holder, micros(lease), not_after, micros(longest))
-    return Command("adopt", p, (Item(_creation_keys(p, place), args),), decode)
+    return Command("adopt", p, (Item(_creation_keys(p, place), args, About(place.session, place.run)),), decode)
 
 
 def refusal(reply: Reply, run: str) -> Outcome:
@@ -139,7 +139,11 @@ def lease(p: Partition, wanted: Sequence[tuple[str, Pool, str]], *, nonces: Sequ
         return Leased(p, token, int(fields["lease_until"]), fields)
 
     items = tuple(
-        Item(tuple(run_keys(p, run, session, pool)), (run, nonce, "", holder, micros(span)))
+        Item(
+            tuple(run_keys(p, run, session, pool)),
+            (run, nonce, "", holder, micros(span)),
+            About(session, run),
+        )
         for (run, pool, session), nonce in zip(wanted, nonces, strict=True)
     )
     return Command("lease", p, items, decode)
@@ -170,7 +174,12 @@ def renew(p: Partition, tokens: Sequence[Token], span: timedelta) -> Command[int
         return int(reply[1]) if text(reply[0]) == "ok" else None
 
     items = tuple(
-        Item((p.key("run", t.run), p.key("timers")), (t.run, t.fence, t.nonce, micros(span))) for t in tokens
+        Item(
+            (p.key("run", t.run), p.key("timers")),
+            (t.run, t.fence, t.nonce, micros(span)),
+            About(run=t.run, fence=t.fence),
+        )
+        for t in tokens
     )
     return Command("renew", p, items, decode)
 
@@ -185,8 +194,10 @@ def _held(
             raise StaleLease(token.run)
         return text(reply[1]) if len(reply) > 1 else ""
 
-    names = (*run_keys(p, token.run, leased.text("session"), leased.pool), *keys)
-    return Command(script, p, (Item(names, (token.run, token.fence, token.nonce, *args)),), decode)
+    session = leased.text("session")
+    names = (*run_keys(p, token.run, session, leased.pool), *keys)
+    about = About(session, token.run, (), f"{script}-{token.fence}", token.fence)
+    return Command(script, p, (Item(names, (token.run, token.fence, token.nonce, *args), about),), decode)
 
 
 def release(leased: Leased) -> Command[str]:
@@ -222,7 +233,7 @@ def withdraw(p: Partition, a: RunAddress, *, op: str, by: bytes, reason: str) ->
     for one in a.interrupts:
         # A default answer that is due is settled first, and that writes a verdict.
         keys += interrupt_keys(p, one, decider=one.expiry == "default")
-    return Command("withdraw", p, (Item(tuple(keys), (a.run, op, a.seq, by, reason)),), decode)
+    return Command("withdraw", p, (Item(tuple(keys), (a.run, op, a.seq, by, reason), About(a.session, a.run, (), op)),), decode)
 
 
 def requeue(p: Partition, a: RunAddress, *, op: str, by: bytes) -> Command[Outcome]:
@@ -235,7 +246,7 @@ def requeue(p: Partition, a: RunAddress, *, op: str, by: bytes) -> Command[Outco
         return refusal(reply, a.run)
 
     keys = tuple(run_keys(p, a.run, a.session, a.pool))
-    return Command("requeue", p, (Item(keys, (a.run, op, a.fence, by)),), decode)
+    return Command("requeue", p, (Item(keys, (a.run, op, a.fence, by), About(a.session, a.run, (), op)),), decode)
 
 
 def move(p: Partition, a: RunAddress, *, queue: str, by: bytes) -> Command[Outcome]:
@@ -254,4 +265,4 @@ def move(p: Partition, a: RunAddress, *, queue: str, by: bytes) -> Command[Outco
             p.key("open_queue", a.pool.queue),
             p.key("open_queue", queue),
         ]
-    return Command("move", p, (Item(tuple(keys), (a.run, queue, by)),), decode)
+    return Command("move", p, (Item(tuple(keys), (a.run, queue, by), About(a.session, a.run)),), decode)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ...core.settings import Settings
 from ...errors import BrokerError, Corrupt, UnsuitableServer
@@ -25,12 +25,23 @@ class Recheck(Exception):
     """An early answer arrived that was not held against the schema yet: look at it and repeat. Nothing was written."""
 
 
+class About(NamedTuple):
+    """What one item is about, for those who watch: ids only, and the fence of the lease it shows."""
+
+    session: str = ""
+    run: str = ""
+    interrupts: tuple[str, ...] = ()
+    operation: str = ""
+    fence: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """What one item of a script call needs: the keys it may touch and its arguments."""
 
     keys: tuple[str, ...]
     args: tuple[Arg, ...]
+    about: About = About()
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,6 +183,7 @@ local function give_back(r, operation, pause, reason)
     write('ZADD', 'dead', nil, int(next_number()), r.id) --@guard tries
     write('XADD', 'dispositions', nil, '*', 'event', 'dead', 'run', r.id, 'session', r.f.session) --@guard tries
     history(r.f.session, 'dead', { run = r.id, seq = r.f.seq, state = RUN.DEAD, detail = reason }) --@guard tries
+    pending[#pending + 1] = { PUBLISH, TAG .. SEG.settled .. r.id, RUN.DEAD } --@guard tries
     return RUN.DEAD --@guard tries
   end --@guard tries
   move(r, operation, RUN.READY)

@@ -1,0 +1,91 @@
+"""What somebody who watches the calls of a process is told, and the catalogue of what there is to see. Floor 1.
+
+An observer is given to a broker or a worker and called twice per script call: before it is sent, and when its outcome
+is known, or known to be unknown. What it is told are facts about the call: ids, times, outcomes, fences. Arguments,
+payloads, answers and lease tokens are never among them. Without an observer nothing is collected and nothing is paid.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import clock_gettime_ns, monotonic_ns
+from typing import Final, Protocol
+
+try:
+    from time import CLOCK_MONOTONIC
+except ImportError:  # Windows
+    CLOCK_MONOTONIC = -1
+
+CATALOGUE: Final[dict[str, str]] = {
+    "adopt": "a run that was executing already is recorded and leased",
+    "answer": "an answer to an interrupt, named by its id or by its call",
+    "check": "whether this user may do what the scripts do, asked when a connection opens",
+    "collect": "settled records whose time is over are deleted",
+    "expire": "an interrupt past its deadline ends as its policy says",
+    "fail": "an attempt at a run ends as failed",
+    "finish": "a run is closed with its result",
+    "lease": "a ready run is leased",
+    "move": "a run is taken to another queue",
+    "namespace": "the settings of a namespace are read, or written where it is new",
+    "reclaim": "a lost lease is taken back, or a back-off ends",
+    "register": "a worker says that it is there, or that it leaves",
+    "release": "a leased run is given back",
+    "renew": "a lease is renewed",
+    "requeue": "a dead run is sent back",
+    "ring": "the doorbell of an open interrupt is rung again",
+    "ring_ready": "the bell of a pool with ready runs is rung again",
+    "seen": "a doorbell entry is acknowledged",
+    "start": "a new run, ready for a worker",
+    "suspend": "a run pauses with its questions",
+    "sweep": "a process asks for the right to sweep, or gives it up",
+    "withdraw": "a run is taken back with its open questions",
+}
+"""Every operation an observer is told of: its name and what it does."""
+
+
+def clock() -> int:
+    """Nanoseconds on the clock of `t_call` and `t_return`: on Linux and macOS the same in all processes of a machine."""
+    return clock_gettime_ns(CLOCK_MONOTONIC) if CLOCK_MONOTONIC >= 0 else monotonic_ns()
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One item of one script call. Before it is sent, all that comes back is None.
+
+    `number` is the same before and after, and no other's in the process. `outcome` is the code the caller is told, or
+    the word for what happened; None with an `error` says that the call failed: `unsure` and `cancelled` when it may
+    have happened all the same, else the code of an error that changed nothing. `winner` is the operation that was
+    first. `fence` is that of the lease the call showed or got. A suspension may have several interrupts.
+    """
+
+    number: int
+    op: str
+    session_id: str | None
+    run_id: str | None
+    interrupt_ids: tuple[str, ...]
+    operation_id: str | None
+    t_call: int
+    fence: int | None = None
+    t_return: int | None = None
+    outcome: str | None = None
+    winner: str | None = None
+    error: str | None = None
+
+
+class Observer(Protocol):
+    """Who is told. Called from the event loop and from the thread that renews leases: be quick, and raise nothing."""
+
+    def sent(self, calls: Sequence[Observation], /) -> None:
+        """The items of a call that is about to be sent."""
+
+    def told(self, calls: Sequence[Observation], /) -> None:
+        """The same items with what came of them."""
+
+
+class Silent:
+    """An observer that does nothing, to be overridden in part."""
+
+    def sent(self, calls: Sequence[Observation], /) -> None:
+        """Nothing."""
+
+    def told(self, calls: Sequence[Observation], /) -> None:
+        """Nothing."""
