@@ -78,35 +78,35 @@ def _table(entries: dict[str, str]) -> str:
     return "{ " + ", ".join(f"{k} = '{v}'" for k, v in entries.items()) + " }"
 
 
+# A word of a script such as RUN.READY is put in as its text: a table of them would be built anew at every call.
+WORD: Final = re.compile(r"\b(RUN|SET|CALL|MODE|EXPIRY)\.([A-Z_]+)\b")
+WORDS: Final = {"RUN": RunState, "SET": Settlement, "CALL": CallState, "MODE": Mode, "EXPIRY": OnExpiry}
+
+
+def _word(found: re.Match[str]) -> str:
+    return f"'{WORDS[found[1]][found[2]].value}'"
+
+
 @cache
 def _constants(publish: str) -> str:
-    moves: dict[str, dict[str, dict[str, list[str]]]] = {}
-    for row in TRANSITIONS:
-        moves.setdefault(row.record, {}).setdefault(row.operation, {})[row.before or "none"] = list(row.after)
-    lines = [f"local SEG = {_table(SEGMENTS)}", f"local PUBLISH = '{publish}'"]
-    for word, states in (
-        ("RUN", RunState),
-        ("SET", Settlement),
-        ("CALL", CallState),
-        ("MODE", Mode),
-        ("EXPIRY", OnExpiry),
-    ):
-        lines.append(f"local {word} = {_table({member.name: member.value for member in states})}")
-    lines.append("local MOVES = { run = {}, interrupt = {}, call = {} }")
-    for record, operations in moves.items():
-        for operation, rows in operations.items():
-            cells = ", ".join(
-                f"{before} = {{ " + ", ".join(f"{after} = true" for after in afters) + " }"
-                for before, afters in rows.items()
-            )
-            lines.append(f"MOVES.{record}.{operation} = {{ {cells} }}")
-    return "\n".join(lines)
+    moves = [
+        f"{row.record} {row.operation} {row.before or 'none'} {after}"
+        for row in TRANSITIONS
+        for after in row.after
+    ]
+    return "\n".join(
+        (
+            f"local SEG = {_table(SEGMENTS)}",
+            f"local PUBLISH = '{publish}'",
+            f"local MOVES = '|{'|'.join(moves)}|'",
+        )
+    )
 
 
 @cache
 def _render(how: Rendering, name: str, oom: bool) -> Script:  # noqa: FBT001
     prelude = _source("_prelude").replace("--@clock", CLOCK if how.clock else "")
-    body = f"{_constants(how.publish)}\n{prelude}\n{_source(name)}"
+    body = f"{_constants(how.publish)}\n{WORD.sub(_word, f'{prelude}\n{_source(name)}')}"
     if how.without is not None:
         body = GUARD.sub(lambda found: "" if found[1] == how.without else found[0], body)
     lines = (line for line in body.splitlines() if line.strip() and not line.lstrip().startswith("--"))

@@ -1,5 +1,5 @@
--- Shared by every script. The loader puts before it: the shebang with the flags, SEG (key segments), RUN, SET, CALL,
--- MODE, EXPIRY (the words for states and policies), MOVES (the transition table) and PUBLISH.
+-- Shared by every script. The loader puts before it: the shebang with the flags, SEG (key segments), MOVES (the
+-- transition table) and PUBLISH, and puts in the words for RUN.X, SET.X, CALL.X, MODE.X and EXPIRY.X.
 --
 -- How a script works: `each(n, decide)` runs `decide` for one item after the other. While it decides, an item only
 -- reads, and collects what it would write; a key that was not declared, a key of the wrong type and a move that is not
@@ -66,11 +66,14 @@ end
 
 local function bump(r, field, by) set(r, field, int((tonumber(r.f[field]) or 0) + by)) end
 
+local function permitted(kind, operation, from, target)
+  return string.find(MOVES, '|' .. kind .. ' ' .. operation .. ' ' .. from .. ' ' .. target .. '|', 1, true) ~= nil
+end
+
 -- Takes a record to another state, as the table allows; a state of another version is refused, never guessed.
 local function move(r, operation, target, field)
   local from = r.f.state or 'none'
-  local row = MOVES[r.kind][operation]
-  if not (row and row[from] and row[from][target]) then error({ 'conflict', operation, from }) end
+  if not permitted(r.kind, operation, from, target) then error({ 'conflict', operation, from }) end
   set(r, 'state', target)
 end
 
@@ -231,7 +234,7 @@ local function note_call(run, call, operation, state, digest, interrupt)
   local calls = load('calls', run)
   local old = calls.f[call] or 'none 0'
   local was, attempt = string.match(old, '^(%S+) (%d+)')
-  if not (MOVES.call[operation] and MOVES.call[operation][was] and MOVES.call[operation][was][state]) then return false end
+  if not permitted('call', operation, was, state) then return false end
   set(calls, call, state .. ' ' .. attempt .. ' ' .. digest .. ' ' .. interrupt)
   return true
 end
