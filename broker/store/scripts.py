@@ -106,7 +106,7 @@ def _constants(publish: str) -> str:
 @cache
 def _render(how: Rendering, name: str, oom: bool) -> Script:  # noqa: FBT001
     prelude = _source("_prelude").replace("--@clock", CLOCK if how.clock else "")
-    body = f"{_constants(how.publish)}\n{WORD.sub(_word, f'{prelude}\n{_source(name)}')}"
+    body = "\n".join((_constants(how.publish), WORD.sub(_word, prelude), WORD.sub(_word, _source(name))))
     if how.without is not None:
         body = GUARD.sub(lambda found: "" if found[1] == how.without else found[0], body)
     lines = (line for line in body.splitlines() if line.strip() and not line.lstrip().startswith("--"))
