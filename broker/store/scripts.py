@@ -106,9 +106,9 @@ def _constants(publish: str) -> str:
 @cache
 def _render(how: Rendering, name: str, oom: bool) -> Script:  # noqa: FBT001
     prelude = _source("_prelude").replace("--@clock", CLOCK if how.clock else "")
-    body = "\n".join((_constants(how.publish), WORD.sub(_word, prelude), WORD.sub(_word, _source(name))))
+    body = "\n".join((_constants(how.publish), prelude, _source(name)))
     if how.without is not None:
         body = GUARD.sub(lambda found: "" if found[1] == how.without else found[0], body)
     lines = (line for line in body.splitlines() if line.strip() and not line.lstrip().startswith("--"))
-    text = ("#!lua flags=allow-oom\n" if oom else "#!lua\n") + "\n".join(lines) + "\n"
+    text = ("#!lua flags=allow-oom\n" if oom else "#!lua\n") + WORD.sub(_word, "\n".join(lines)) + "\n"
     return Script(name, text, sha1(text.encode(), usedforsecurity=False).hexdigest())
