@@ -12,11 +12,13 @@ from time import monotonic
 from typing import Any, Self
 
 from .core.settings import Settings
+from .store.commands.observed import Watch
 from .store.commands.runs import Leased, renew
 from .store.commands.values import Command
 from .store.connect import FAULTS, NoScript, Options, SyncClient, meaning, sync_client, sync_client_like
 from .store.keys import Partition
 from .store.scripts import Rendering
+from .telemetry import Observer
 
 log = logging.getLogger("broker")
 
@@ -37,13 +39,14 @@ class Renewer:
 
     def __init__(
         self, source: Any, settings: Settings, rendering: Rendering, *, options: Options | None = None,
-        beat: Callable[[SyncClient], None] | None = None,
+        beat: Callable[[SyncClient], None] | None = None, observer: Observer | None = None,
     ) -> None:  # fmt: skip
         self._source = source
         self._settings = settings
         self._rendering = rendering
         self._options = options or Options()
         self._beat = beat
+        self._observer = observer
         self._held: dict[str, Held] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -121,19 +124,24 @@ class Renewer:
             return self._held.pop(one.leased.token.run, None) is one
 
     def _run(self, client: SyncClient, command: Command[Any]) -> list[Any]:
-        return run_command(client, command, self._settings, self._rendering)
+        return run_command(client, command, self._settings, self._rendering, self._observer)
 
 
 def run_command(
-    client: SyncClient, command: Command[Any], settings: Settings, rendering: Rendering
+    client: SyncClient,
+    command: Command[Any],
+    settings: Settings,
+    rendering: Rendering,
+    observer: Observer | None = None,
 ) -> list[Any]:
     """Sends one command over a blocking client, once; an unknown script is sent whole."""
     script = rendering.script(command.script, oom=command.oom)
     keys, args = command.keys(), command.args(settings)
-    try:
-        reply = client.execute_command("EVALSHA", script.sha, len(keys), *keys, *args)
-    except FAULTS as error:
-        if not isinstance(meaning(error), NoScript):
-            raise
-        reply = client.execute_command("EVAL", script.text, len(keys), *keys, *args)
-    return command.read(reply)
+    with Watch(observer, command) as watch:
+        try:
+            reply = client.execute_command("EVALSHA", script.sha, len(keys), *keys, *args)
+        except FAULTS as error:
+            if not isinstance(meaning(error), NoScript):
+                raise
+            reply = client.execute_command("EVAL", script.text, len(keys), *keys, *args)
+        return watch.saw(command.read(reply))

@@ -7,13 +7,7 @@ payloads, answers and lease tokens are never among them. Without an observer not
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from time import clock_gettime_ns, monotonic_ns
 from typing import Final, Protocol
-
-try:
-    from time import CLOCK_MONOTONIC
-except ImportError:  # Windows
-    CLOCK_MONOTONIC = -1
 
 CATALOGUE: Final[dict[str, str]] = {
     "adopt": "a run that was executing already is recorded and leased",
@@ -42,16 +36,12 @@ CATALOGUE: Final[dict[str, str]] = {
 """Every operation an observer is told of: its name and what it does."""
 
 
-def clock() -> int:
-    """Nanoseconds on the clock of `t_call` and `t_return`: on Linux and macOS the same in all processes of a machine."""
-    return clock_gettime_ns(CLOCK_MONOTONIC) if CLOCK_MONOTONIC >= 0 else monotonic_ns()
-
-
 @dataclass(frozen=True, slots=True)
 class Observation:
     """One item of one script call. Before it is sent, all that comes back is None.
 
-    `number` is the same before and after, and no other's in the process. `outcome` is the code the caller is told, or
+    Times are those of `time.monotonic_ns`, which all processes of a machine share. `number` is the same before and
+    after, and no other's in the process. `outcome` is the code the caller is told, or
     the word for what happened; None with an `error` says that the call failed: `unsure` and `cancelled` when it may
     have happened all the same, else the code of an error that changed nothing. `winner` is the operation that was
     first. `fence` is that of the lease the call showed or got. A suspension may have several interrupts.

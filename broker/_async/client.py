@@ -21,6 +21,7 @@ from ..store.commands import address, reads, runs
 from ..store.connect import Options
 from ..store.keys import Pool
 from ..store.scripts import Rendering
+from ..telemetry import Observer
 from ._runtime import monotonic
 from .inbox import Inbox
 from .link import Link
@@ -36,7 +37,8 @@ class AsyncBroker:
     `url` is redis://, rediss:// or unix://; without one it is `BROKER_URL`, else the embedded server of this user. A
     redis-py client may be given instead: its address, credentials and encryption are used, not its connections.
     `settings` and `partitions` count when the namespace is new; later they must agree with it. `by` is who acts where a
-    call names nobody. It opens at the first call and may be used by any number of tasks of one event loop.
+    call names nobody. `observer` is told of every call. It opens at the first call and may be used by any number of
+    tasks of one event loop.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class AsyncBroker:
         patience: float = 10.0,
         options: Options | None = None,
         rendering: Rendering | None = None,
+        observer: Observer | None = None,
     ) -> None:
         if url is not None and client is not None:
             raise InvalidInput("client", "is given beside url", "one of the two")
@@ -64,6 +67,7 @@ class AsyncBroker:
             rendering=rendering,
             by=by,
             options=options,
+            observer=observer,
         )
         self.inbox = Inbox(self._link)
         self.runs = Runs(self._link)

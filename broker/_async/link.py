@@ -16,10 +16,12 @@ from ..core.outcomes import Outcome
 from ..core.settings import Settings
 from ..errors import BrokerError, InvalidInput, NotPermitted, Unavailable
 from ..store import namespace as ns
+from ..store.commands.observed import Watch
 from ..store.commands.values import Command, Read, StaleAddress
 from ..store.connect import FAULTS, Gone, Later, NoScript, Options, meaning
 from ..store.keys import Keyspace
 from ..store.scripts import Rendering
+from ..telemetry import Observer
 from ._runtime import Announcements, Client, Eventually, Lock, deadline, make_client, monotonic, sleep
 
 T = TypeVar("T")
@@ -34,7 +36,7 @@ class Link:
     def __init__(
         self, source: Any, namespace: str, settings: Settings | None, *, partitions: int | None = None,
         patience: float = 10.0, rendering: Rendering | None = None, by: Principal | None = None,
-        options: Options | None = None,
+        options: Options | None = None, observer: Observer | None = None,
     ) -> None:  # fmt: skip
         self.namespace = check_namespace(namespace)
         self.source = source
@@ -42,6 +44,7 @@ class Link:
         self.patience = patience
         self.rendering = rendering or Rendering()
         self.by = by
+        self.observer = observer
         self.can_decide = True
         self._wanted = ns.Wanted(partitions, settings)
         if settings is not None and settings.durability != Durability.memory():
@@ -191,7 +194,8 @@ class Link:
                     raise
             return await self.client.execute_command("EVAL", script.text, len(keys), *keys, *args)
 
-        return command.read(await self._persist(call, writes=True))
+        with Watch(self.observer, command) as watch:
+            return watch.saw(command.read(await self._persist(call, writes=True)))
 
     async def _send(self, commands: tuple[tuple[Any, ...], ...], *, forgiving: bool = False) -> list[Any]:
         if len(commands) == 1 and not forgiving:

@@ -144,7 +144,9 @@ async def held(link: Link, run: Run[Any], leased: runs.Leased) -> AsyncIterator[
     def lost() -> None:
         run.is_held = False
 
-    with Renewer(link.source, link.settings, link.rendering, options=link.options) as renewer:
+    with Renewer(
+        link.source, link.settings, link.rendering, options=link.options, observer=link.observer
+    ) as renewer:
         renewer.add(leased, lost)
         run._ended = lambda: renewer.remove(run.id)  # noqa: SLF001 - the same house
         try:

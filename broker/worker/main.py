@@ -24,6 +24,7 @@ from ..store.commands import sweep
 from ..store.commands.runs import Leased
 from ..store.connect import FAULTS, SyncClient
 from ..store.keys import Pool
+from ..telemetry import Observer
 from .bells import Bells
 from .handlers import Agent, Handler
 from .sweeper import Sweeper
@@ -46,11 +47,13 @@ class Worker:
     def __init__(
         self, url: str | None = None, *, namespace: str = "default", queue: str = "agents", concurrency: int = 32,
         build: str | None = None, client: Any = None, settings: Settings | None = None, name: str | None = None,
-        sweeps: bool = True, drain: timedelta = timedelta(seconds=25),
+        sweeps: bool = True, drain: timedelta = timedelta(seconds=25), observer: Observer | None = None,
     ) -> None:  # fmt: skip
         if not 1 <= concurrency <= MOST_CONCURRENT:
             raise InvalidInput("concurrency", "is out of range", f"1 to {MOST_CONCURRENT}")
-        self.broker = AsyncBroker(url, namespace=namespace, client=client, settings=settings)
+        self.broker = AsyncBroker(
+            url, namespace=namespace, client=client, settings=settings, observer=observer
+        )
         self.queue = check_name("queue", queue)
         self.build = check_name("build", build) if build else None
         self.concurrency = concurrency
@@ -102,8 +105,9 @@ class Worker:
         link = (await self.broker.open())._link  # noqa: SLF001 - the same house
         sweeper = asyncio.create_task(Sweeper(self.broker, name=self.name).run()) if self._sweeps else None
         with Renewer(
-            link.source, link.settings, link.rendering, options=link.options, beat=self._say_alive
-        ) as renewer:
+            link.source, link.settings, link.rendering,
+            options=link.options, beat=self._say_alive, observer=link.observer,
+        ) as renewer:  # fmt: skip
             try:
                 await self._work(renewer)
                 await self._drain_all()
@@ -222,4 +226,5 @@ class Worker:
                 sweep.register(link.space.partition(0), self.name, record),
                 link.settings,
                 link.rendering,
+                link.observer,
             )

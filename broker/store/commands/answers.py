@@ -22,7 +22,7 @@ from ...core.outcomes import (
 from ...core.states import Settlement
 from ..keys import Partition, Pool
 from .address import Address, run_keys, settle_keys
-from .values import Command, Item, Reply, micros, text
+from .values import About, Command, Item, Reply, micros, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +127,7 @@ def answer(p: Partition, pairs: Sequence[tuple[Address, Said]]) -> Command[Outco
         Item(
             (*settle_keys(p, a, decider=True), p.key("unknown")),
             (a.interrupt, "", "", "", "", s.op, s.kind, s.mark, s.verdict, s.by, s.seen, s.action, "", 0, 0),
+            About(a.session, a.run, (a.interrupt,), s.op),
         )
         for a, s in pairs
     )
@@ -138,7 +139,8 @@ def answer_unknown(p: Partition, interrupt: str, said: Said, longest: timedelta)
     keys = (p.key("interrupt", interrupt), p.key("unknown"))
     args = (interrupt, "", "", "", "", said.op, said.kind, said.mark, said.verdict, said.by, said.seen, said.action, "",
             0, micros(longest))  # fmt: skip
-    return Command("answer", p, (Item(keys, args),), lambda _, reply: told(reply, interrupt))
+    about = About(interrupts=(interrupt,), operation=said.op)
+    return Command("answer", p, (Item(keys, args, about),), lambda _, reply: told(reply, interrupt))
 
 
 def answer_call(
@@ -161,4 +163,5 @@ def answer_call(
         at = found.get(text(reply[1])) if len(reply) > 1 else None
         return told(reply, at.interrupt if at else a.call, at)
 
-    return Command("answer", p, (Item(tuple(keys), args),), decode)
+    about = About(a.session, a.run, (), said.op)
+    return Command("answer", p, (Item(tuple(keys), args, about),), decode)

@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
+from time import monotonic_ns
 from types import TracebackType
 from typing import Any, Self
 
 from ...core.outcomes import AlreadyDecided
 from ...errors import BrokerError, StaleLease, Unavailable
-from ...telemetry import Observation, Observer, clock
+from ...telemetry import Observation, Observer
 from .runs import Leased
 from .values import Command, StaleAddress
 
@@ -43,12 +44,12 @@ class Watch:
     ) -> None:
         if self._observer is not None:
             found = self._results if self._results is not None else [fault] * len(self._sent)
-            end = clock()
+            end = monotonic_ns()
             self._observer.told([_ended(one, what, end) for one, what in zip(self._sent, found, strict=True)])
 
 
 def _begun(command: Command[Any]) -> Iterator[Observation]:
-    now = clock()
+    now = monotonic_ns()
     for item in command.items:
         about = item.about
         yield Observation(
@@ -67,7 +68,8 @@ def _ended(sent: Observation, what: Any, end: int) -> Observation:
         fence = what.token.fence
         return replace(sent, t_return=end, outcome="leased", fence=fence, operation_id=f"lease-{fence}")
     winner = what.winner.op if isinstance(what, AlreadyDecided) else None
-    return replace(sent, t_return=end, outcome=_word(what), winner=winner)
+    ids = sent.interrupt_ids or getattr(what, "interrupt_ids", ())
+    return replace(sent, t_return=end, interrupt_ids=ids, outcome=_word(what), winner=winner)
 
 
 def _word(what: Any) -> str:

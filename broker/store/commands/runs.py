@@ -82,7 +82,9 @@ def start(p: Partition, place: Place, *, op: str, not_after: int, longest: timed
         return refusal(reply, place.run)
 
     args = _creation(place, op, not_after, micros(longest))
-    return Command("start", p, (Item(_creation_keys(p, place), args, About(place.session, place.run, (), op)),), decode)
+    return Command(
+        "start", p, (Item(_creation_keys(p, place), args, About(place.session, place.run, (), op)),), decode
+    )
 
 
 def adopt(
@@ -109,7 +111,9 @@ def adopt(
         return Leased(p, Token(place.run, int(reply[1]), nonce), int(reply[2]), fields)
 
     args = _creation(place, nonce, holder, micros(lease), not_after, micros(longest))
-    return Command("adopt", p, (Item(_creation_keys(p, place), args, About(place.session, place.run)),), decode)
+    return Command(
+        "adopt", p, (Item(_creation_keys(p, place), args, About(place.session, place.run)),), decode
+    )
 
 
 def refusal(reply: Reply, run: str) -> Outcome:
@@ -233,7 +237,12 @@ def withdraw(p: Partition, a: RunAddress, *, op: str, by: bytes, reason: str) ->
     for one in a.interrupts:
         # A default answer that is due is settled first, and that writes a verdict.
         keys += interrupt_keys(p, one, decider=one.expiry == "default")
-    return Command("withdraw", p, (Item(tuple(keys), (a.run, op, a.seq, by, reason), About(a.session, a.run, (), op)),), decode)
+    return Command(
+        "withdraw",
+        p,
+        (Item(tuple(keys), (a.run, op, a.seq, by, reason), About(a.session, a.run, (), op)),),
+        decode,
+    )
 
 
 def requeue(p: Partition, a: RunAddress, *, op: str, by: bytes) -> Command[Outcome]:
@@ -246,7 +255,9 @@ def requeue(p: Partition, a: RunAddress, *, op: str, by: bytes) -> Command[Outco
         return refusal(reply, a.run)
 
     keys = tuple(run_keys(p, a.run, a.session, a.pool))
-    return Command("requeue", p, (Item(keys, (a.run, op, a.fence, by), About(a.session, a.run, (), op)),), decode)
+    return Command(
+        "requeue", p, (Item(keys, (a.run, op, a.fence, by), About(a.session, a.run, (), op)),), decode
+    )
 
 
 def move(p: Partition, a: RunAddress, *, queue: str, by: bytes) -> Command[Outcome]:

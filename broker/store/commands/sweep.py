@@ -7,7 +7,7 @@ from typing import Any
 
 from ..keys import Partition, Pool
 from .address import Address, interrupt_keys, run_keys, settle_keys
-from .values import Command, Item, Read, Reply, micros, pairs, text
+from .values import About, Command, Item, Read, Reply, micros, pairs, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,7 @@ def expire(p: Partition, addresses: Sequence[Address], *, decider: bool) -> Comm
                 *(interrupt_keys(p, a, decider=decider and a.expiry == "default")),
             ),
             (a.interrupt,),
+            About(a.session, a.run, (a.interrupt,)),
         )
         for a in addresses
     )
@@ -75,7 +76,7 @@ def expire(p: Partition, addresses: Sequence[Address], *, decider: bool) -> Comm
 def reclaim(p: Partition, runs: Sequence[tuple[str, str, Pool]], pauses: Sequence[timedelta]) -> Command[str]:
     """Takes back lost leases and ends back-offs that are over: `reclaimed`, `offered` or `nothing` for each."""
     items = tuple(
-        Item(tuple(run_keys(p, run, session, pool)), (run, micros(pause)))
+        Item(tuple(run_keys(p, run, session, pool)), (run, micros(pause)), About(session, run))
         for (run, session, pool), pause in zip(runs, pauses, strict=True)
     )
     return Command("reclaim", p, items, lambda _, reply: text(reply[0]))
@@ -87,6 +88,7 @@ def ring(p: Partition, addresses: Sequence[Address], group: str, period: timedel
         Item(
             (p.key("interrupt", a.interrupt), p.key("interrupts"), p.key("unseen", a.audience)),
             (a.interrupt, group, micros(period)),
+            About(a.session, a.run, (a.interrupt,)),
         )
         for a in addresses
     )
@@ -219,7 +221,8 @@ def seen(p: Partition, group: str, entries: Sequence[Entry]) -> Command[str]:
     for e in entries:
         mine = e.audience if e.audience == group else ""
         keys = (p.key("interrupts"), *((p.key("unseen", mine),) if mine else ()))
-        items.append(Item(keys, (group, e.id, e.address.interrupt, mine)))
+        about = About(e.address.session, e.address.run, (e.address.interrupt,))
+        items.append(Item(keys, (group, e.id, e.address.interrupt, mine), about))
     return Command("seen", p, tuple(items), lambda _, reply: text(reply[0]))
 
 

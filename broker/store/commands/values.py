@@ -35,13 +35,16 @@ class About(NamedTuple):
     fence: int | None = None
 
 
+NOTHING: Final = About()
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """What one item of a script call needs: the keys it may touch and its arguments."""
 
     keys: tuple[str, ...]
     args: tuple[Arg, ...]
-    about: About = About()
+    about: About = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
