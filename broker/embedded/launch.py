@@ -21,6 +21,14 @@ from .resp import Address, Link, ReplyError
 
 LOG_BYTES: Final = 1 << 20
 """The log is begun anew at a start that finds it longer than this; one older log is kept."""
+WATCHDOG: Final = """
+import sys, types
+package = sys.modules["broker"] = types.ModuleType("broker")
+package.__path__ = [sys.argv.pop(1)]
+from broker.embedded.__main__ import main
+main()
+"""
+"""`python -m broker.embedded` without the rest of the package: a process that lives for hours needs no clients."""
 PORT_TRIES: Final = 3
 """A free port may be gone when the server takes it; so often another is tried."""
 
@@ -92,15 +100,19 @@ def watch(home: Home) -> None:
         return
     lock = take(home.watch_lock)
     if lock is not None:
-        package = str(Path(__file__).parents[2])
-        paths = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
-        command = [sys.executable, "-m", "broker.embedded", "--watch", str(home.path)]
-        if sys.platform != "win32":
-            command += ["--lock", str(lock)]
-        _detach(command, home, lock, {**os.environ, "PYTHONPATH": paths})
+        command = [
+            sys.executable,
+            "-P",
+            "-c",
+            WATCHDOG,
+            str(Path(__file__).parents[1]),
+            "--watch",
+            str(home.path),
+        ]
+        _detach(command if sys.platform == "win32" else [*command, "--lock", str(lock)], home, lock)
 
 
-def _detach(command: list[str], home: Home, lock: int, environment: dict[str, str] | None = None) -> None:
+def _detach(command: list[str], home: Home, lock: int) -> None:
     """Run `command` as nobody's child, holding `lock` for as long as it lives.
 
     A shell in between starts it in the background and ends, so that it is no child of ours: nothing waits for it
@@ -111,7 +123,7 @@ def _detach(command: list[str], home: Home, lock: int, environment: dict[str, st
             if sys.platform == "win32":  # pragma: no cover - not among the platforms of the tests
                 flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
                 subprocess.Popen(  # noqa: S603 - our own command line
-                    command, stdout=log, stderr=log, cwd=home.path, env=environment, creationflags=flags
+                    command, stdout=log, stderr=log, cwd=home.path, creationflags=flags
                 )
                 return
             subprocess.run(  # noqa: S603 - our own command line, passed word by word
@@ -120,7 +132,6 @@ def _detach(command: list[str], home: Home, lock: int, environment: dict[str, st
                 stdout=log,
                 stderr=log,
                 cwd=home.path,
-                env=environment,
                 pass_fds=(lock,),
                 start_new_session=True,
                 umask=0o077,

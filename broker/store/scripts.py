@@ -99,6 +99,7 @@ def _constants(publish: str) -> str:
             f"local SEG = {_table(SEGMENTS)}",
             f"local PUBLISH = '{publish}'",
             f"local MOVES = '|{'|'.join(moves)}|'",
+            f"local STATES = {_table({'run': f'|{chr(124).join(RunState)}|', 'interrupt': f'|{chr(124).join(Settlement)}|'})}",
         )
     )
 

@@ -1,12 +1,13 @@
 -- Shared by every script. The loader puts before it: the shebang with the flags, SEG (key segments), MOVES (the
--- transition table) and PUBLISH, and puts in the words for RUN.X, SET.X, CALL.X, MODE.X and EXPIRY.X.
+-- transition table), STATES (the states of each record) and PUBLISH, and puts in the words for RUN.X, SET.X, CALL.X, MODE.X and EXPIRY.X.
 --
 -- How a script works: `each(n, decide)` runs `decide` for one item after the other. While it decides, an item only
 -- reads, and collects what it would write; a key that was not declared, a key of the wrong type and a move that is not
 -- in the table end the item with nothing written. Only then its writes are carried out, and none of them can refuse.
 --
 -- ARGV starts with: number of items, retention of settled records, of history, of parked answers (microseconds), and
--- how many tries a run has. Times inside are microseconds since the epoch, as the server's clock says.
+-- how many tries a run has. Times inside are microseconds since the epoch, as the server's clock says. Operation ids
+-- that scripts make hold a space, which those of callers never do.
 
 local TAG = string.match(KEYS[1], '^({[^}]*})')
 local declared, kinds, records, list, pending, counter = {}, {}, {}, {}, {}, nil
@@ -45,6 +46,17 @@ local function write(command, kind, id, ...)
   return pending[#pending]
 end
 
+-- What a script relies on in a record that exists: a state it knows, and numbers where it counts.
+local NUMBERS = { run = { 'seq', 'fence', 'tries', 'left', 'lease_until', 'ready_at', 'priority' },
+  interrupt = { 'seq', 'number', 'deadline' } }
+local function trust(r)
+  if not string.find(STATES[r.kind], '|' .. (r.f.state or '') .. '|', 1, true) then error({ 'corrupt', r.key, 'record in a state of another version' }) end --@guard known-state
+  for _, field in ipairs(NUMBERS[r.kind]) do
+    local value = r.f[field]
+    if value and not tonumber(value) then error({ 'corrupt', r.key, 'record with letters for a number' }) end --@guard numbers
+  end
+end
+
 -- One record (a hash) as a table `f` of its fields; shared by the items of a batch, so that two may meet.
 local function load(kind, id)
   local name = key(kind, id, 'hash')
@@ -53,12 +65,15 @@ local function load(kind, id)
   local flat = redis.call('HGETALL', name)
   r = { kind = kind, id = id, key = name, f = {}, dirty = {}, exists = #flat > 0 }
   for i = 1, #flat, 2 do r.f[flat[i]] = flat[i + 1] end
+  if r.exists and STATES[kind] then trust(r) end
   records[name] = r
   list[#list + 1] = r
   return r
 end
 
+-- A field that is empty is not stored; while the script runs it reads as absent too.
 local function set(r, field, value)
+  if value == '' then value = nil end
   r.f[field] = value
   r.dirty[field] = true
   r.exists = true
@@ -98,7 +113,7 @@ local function commit()
     local put, drop = {}, {}
     for field in pairs(r.dirty) do
       local value = r.f[field]
-      if value == nil or value == '' then
+      if value == nil then
         drop[#drop + 1] = field
       else
         put[#put + 1] = field
@@ -128,12 +143,25 @@ local function each(decide)
     else
       -- What the item meant to change is forgotten; what others wrote is read again.
       records, list, counter = {}, {}, nil
-      if type(reply) ~= 'table' or reply.err then reply = { 'fault', tostring(type(reply) == 'table' and reply.err or reply) } end
+      if type(reply) ~= 'table' or reply.err then
+        reply = { 'fault', tostring(type(reply) == 'table' and reply.err or reply) }
+      end
     end
     replies[n] = reply
     cursor = stop
   end
   return replies
+end
+
+-- For sweeps: what is due but cannot be read keeps its place in the list of what is due, only not at the head, where it
+-- would hold up all others. `index` and `name` are that list, `member` its place in it.
+local function unless_corrupt(index, name, member, decide)
+  local fine, reply = pcall(decide)
+  if fine then return reply end
+  if type(reply) ~= 'table' or reply[1] ~= 'corrupt' then error(reply, 0) end
+  records, list, pending, counter = {}, {}, {}, nil
+  write('ZADD', index, name, int(now + KEEP_PARKED), member)
+  return reply
 end
 
 -- History ---------------------------------------------------------------------------------------------------------
@@ -249,7 +277,6 @@ local function settle(i, state, how)
   set(i, 'at', int(now))
   set(i, 'answer', how.answer or '')
   set(i, 'mark', how.mark or '')
-  set(i, 'approved', how.action or '')
   set(i, 'why', how.detail or '')
   for _, index in ipairs({ { 'open' }, { 'open_queue', f.queue }, { 'open_kind', f.kind }, { 'open_tool', f.tool } }) do
     if index[1] == 'open' or (index[2] or '') ~= '' then write('ZREM', index[1], index[2], i.id) end
@@ -257,6 +284,7 @@ local function settle(i, state, how)
   write('ZREM', 'unseen', f.audience, i.id)
   write('ZREM', 'timers', nil, 'i ' .. i.id)
   local goes_on = f.audience == 'approvals' and (how.answer == 'approve' or how.answer == 'edit')
+  if goes_on then set(i, 'approved', (how.action or '') ~= '' and how.action or f.action) end
   if (f.call or '') ~= '' and not goes_on then
     note_call(f.run, f.call, 'settle', CALL.RESOLVED, f.action or '-', i.id)
   end
@@ -283,7 +311,7 @@ end
 -- Ends an interrupt whose deadline has passed, as its policy says. Whoever meets it does this before telling anybody.
 local function expire(i)
   local f = i.f
-  local op = 'expire:' .. (f.moved or '0')
+  local op = 'expire ' .. (f.moved or '0')
   if f.expiry == EXPIRY.DEFAULT then
     local bytes = redis.call('GET', key('default', i.id, 'string'))
     if bytes then

@@ -7,155 +7,85 @@
 -- ARGV  per item: size, run, session, queue, agent, build, priority, op, digest, seq, mode, replace, fence, nonce,
 --       not_after, longest window, by, input, state, number of kept ids, the ids, number of interrupts, and for each:
 --       id, kind, tool, call, action digest, content digest, deadline (empty: never, +n: n from now, n: absolute),
---       expiry, audience, offers, labels, early (digests of early verdicts that passed the schema, !digest for those
---       that did not, *: no schema),
---       default answer, its kind, mark and action digest, record
+--       expiry, audience, offers, labels, early (digests of early verdicts that were looked at, see _pause; *: none
+--       needs it), default answer, its kind, mark and action digest, record
 -- Reply per item: accepted state | replayed state | conflict | stale_lease | unknown | invalid | recheck
-local function add(r, session, seq, q)
-  local f = r.f
-  local i = load('interrupt', q.id)
-  if i.exists then return { 'conflict', 'interrupt', q.id } end --@guard new-interrupt
-  local deadline = q.deadline
-  if string.sub(deadline, 1, 1) == '+' then deadline = int(now + tonumber(deadline)) end
-  if deadline ~= '' and tonumber(deadline) <= now then return { 'invalid', 'expires_at' } end --@guard past-deadline
-  i.f.state = nil
-  move(i, 'suspend', SET.OPEN)
-  for field, value in pairs({ run = r.id, session = session, seq = seq, queue = f.queue, agent = f.agent, build = f.build,
-    mode = f.mode, kind = q.kind, tool = q.tool, call = q.call, action = q.action, digest = q.digest, deadline = deadline,
-    expiry = q.expiry, audience = q.audience, offers = q.offers, labels = q.labels, opened = int(now),
-    default_kind = q.default_kind, default_mark = q.default_mark, default_action = q.default_action }) do
-    set(i, field, value)
-  end
-  local number = int(next_number())
-  set(i, 'number', number)
-  write('SET', 'question', q.id, q.record)
-  if q.default ~= '' then write('SET', 'default', q.id, q.default) end
-  write('ZADD', 'open', nil, number, q.id)
-  write('ZADD', 'open_queue', f.queue, number, q.id)
-  write('ZADD', 'open_kind', q.kind, number, q.id)
-  if q.tool ~= '' then write('ZADD', 'open_tool', q.tool, number, q.id) end
-  if deadline ~= '' and q.expiry ~= EXPIRY.WAIT then write('ZADD', 'timers', nil, deadline, 'i ' .. q.id) end
-  if q.call ~= '' then
-    local aliases = load('aliases', session)
-    set(aliases, 'call:' .. q.call, (aliases.f['call:' .. q.call] and aliases.f['call:' .. q.call] .. ' ' or '') .. q.id)
-    local awaiting = q.audience == 'completions' and CALL.AWAITING_COMPLETION or CALL.AWAITING_CONFIRMATION
-    note_call(r.id, q.call, 'suspend', awaiting, q.action == '' and '-' or q.action, q.id)
-  end
-  bump(r, 'left', 1)
-  history(session, 'suspended', { run = r.id, seq = seq, interrupt = q.id, state = SET.OPEN, digest = q.digest,
-    op = f.suspend_op, detail = q.kind })
-end
-
--- An answer that came before its question: by (run, sequence, call), or by call alone while no other had that call id.
-local function match_early(r, session, seq, q)
-  local early = load('early', session)
-  local aliases = load('aliases', session)
-  for _, field in ipairs({ 'r ' .. r.id .. ' ' .. seq .. ' ' .. q.call, 'c ' .. q.call }) do
-    local packed = early.f[field]
-    local sole = string.sub(field, 1, 1) == 'r' or aliases.f['call:' .. q.call] == q.id
-    if packed and sole then
-      local op, kind, mark, vid, action, seen, by = unpack(cmsgpack.unpack(packed))
-      local i = load('interrupt', q.id)
-      local bad = has(q.early, '!' .. mark, ',')
-      if q.early ~= '*' and not bad and not has(q.early, mark, ',') then error({ 'recheck', q.id }) end
-      local fits = has(i.f.offers, kind, ',') and (seen == '' or seen == i.f.digest) and not bad
-      set(early, field, nil)
-      write('ZREM', 'retention', nil, 'e ' .. vid .. ' ' .. session .. '\31' .. field)
-      if fits and i.f.state == SET.OPEN then
-        set(i, 'verdict', vid)
-        settle(i, kind == 'cancel' and SET.CANCELLED or SET.RESOLVED, { operation = 'answer', op = op, by = by, answer = kind,
-          mark = mark, action = action ~= '' and action or i.f.action, detail = 'early' })
-      else
-        history(session, 'unmatched', { run = r.id, seq = seq, interrupt = q.id, by = by, op = op, digest = mark })
-        write('XADD', 'dispositions', nil, '*', 'event', 'unmatched', 'interrupt', q.id, 'run', r.id, 'session', session)
-      end
-    end
-  end
-end
-
-local function ring_all(r)
-  if r.f.state == RUN.READY and not r.f.ready_at then ring_ready(r) end
-  for _, id in ipairs(words(r.f.ids)) do
-    local i = load('interrupt', id)
-    if i.f.state == SET.OPEN then ring_interrupt(i) end
-  end
-end
-
--- The old suspension's interrupts: open ones that are kept and (mode each) news nobody has read go along, others end.
-local function carry(r, seq, keep, shown, op, by)
-  local ids, fresh = {}, {}
-  for _, id in ipairs(words(r.f.ids)) do
-    local i = load('interrupt', id)
-    local unread = r.f.mode == MODE.EACH and has(r.f.fresh, id, ' ') and not has(shown, id, ' ')
-    if i.f.state == SET.OPEN and not keep[id] then
-      settle(i, SET.SUPERSEDED, { operation = 'supersede', op = op, by = by, quiet = true })
-    end
-    if i.f.state == SET.OPEN or unread then
-      ids[#ids + 1] = id
-      set(i, 'seq', seq)
-      if unread then fresh[#fresh + 1] = id end
-    else
-      set(i, 'spent', int(now))
-      write('ZADD', 'retention', nil, int(now + KEEP_SETTLED), 'i ' .. id)
-    end
-  end
-  return ids, fresh
-end
-
-return each(function()
-  local id, session, queue, agent, build, priority = arg(), arg(), arg(), arg(), arg(), arg()
-  local op, digest, seq, mode, replace, fence, nonce = arg(), arg(), arg(), arg(), arg(), arg(), arg()
-  local not_after, longest, by, input, state = tonumber(arg()), tonumber(arg()), arg(), arg(), arg()
-  local keep, questions = {}, {}
-  for _ = 1, tonumber(arg()) do keep[arg()] = true end
+--@use _pause
+local function arguments()
+  local a = {}
+  for _, name in ipairs({ 'run', 'session', 'queue', 'agent', 'build', 'priority', 'op', 'digest', 'seq', 'mode', 'replace',
+    'fence', 'nonce', 'not_after', 'longest', 'by', 'input', 'state' }) do a[name] = arg() end
+  a.keep, a.questions, a.not_after, a.longest = {}, {}, tonumber(a.not_after), tonumber(a.longest)
+  for _ = 1, tonumber(arg()) do a.keep[arg()] = true end
   for n = 1, tonumber(arg()) do
     local q = {}
     for _, name in ipairs({ 'id', 'kind', 'tool', 'call', 'action', 'digest', 'deadline', 'expiry', 'audience', 'offers',
       'labels', 'early', 'default', 'default_kind', 'default_mark', 'default_action', 'record' }) do q[name] = arg() end
-    questions[n] = q
+    a.questions[n] = q
   end
-  local r = load('run', id)
+  return a
+end
+
+-- Whether this pause may be made, and as which operation of the table. Returns the operation, or nil and the refusal.
+local function permit(r, a)
   local f = r.f
-  if r.exists and f.suspend_op == op and f.seq == seq then
-    if f.suspend_digest ~= digest then return { 'conflict', 'digest', f.state } end --@guard point-digest
+  if not r.exists then
+    if a.nonce ~= '' then return nil, { 'stale_lease', '' } end
+    if a.seq ~= '1' then return nil, { 'conflict', 'run', '' } end --@guard suspend-first
+    if a.not_after <= now then return nil, { 'unknown' } end --@guard suspend-in-time
+    if a.not_after > now + a.longest then return nil, { 'invalid', 'not_after' } end --@guard suspend-window
+    for field, value in pairs({ session = a.session, queue = a.queue, agent = a.agent, build = a.build,
+      priority = a.priority, fence = '0', tries = '0', left = '0', start_op = a.op, created = int(now) }) do
+      set(r, field, value)
+    end
+    write('SET', 'input', r.id, a.input)
+    return 'suspend'
+  end
+  if f.session ~= a.session then return nil, { 'conflict', 'session', f.state } end --@guard suspend-session
+  if a.nonce ~= '' then
+    if not holds(r, a.fence, a.nonce) then return nil, { 'stale_lease', f.state } end
+    if tonumber(a.seq) ~= tonumber(f.seq) + 1 then return nil, { 'conflict', 'sequence', f.seq } end --@guard suspend-seq
+    expire_due(r)
+    return 'suspend'
+  end
+  if a.replace ~= '1' then return nil, { 'conflict', 'run', f.state } end --@guard replace
+  if f.state == RUN.WAITING then expire_due(r) end
+  if f.state ~= RUN.WAITING then return nil, { 'conflict', 'run', f.state } end
+  if tonumber(a.seq) ~= tonumber(f.seq) + 1 then return nil, { 'conflict', 'sequence', f.seq } end --@guard replace-seq
+  return 'replace'
+end
+
+return each(function()
+  local a = arguments()
+  local r = load('run', a.run)
+  local f = r.f
+  if r.exists and f.suspend_op == a.op and f.seq == a.seq then
+    if f.suspend_digest ~= a.digest then return { 'conflict', 'digest', f.state } end --@guard point-digest
     ring_all(r)
     return { 'replayed', f.state }
   end
-  local ids, fresh, operation, shown = {}, {}, 'suspend', f.shown
-  if not r.exists then
-    if nonce ~= '' or seq ~= '1' then return { nonce ~= '' and 'stale_lease' or 'conflict', 'run', '' } end
-    if not_after <= now then return { 'unknown' } end --@guard suspend-in-time
-    if not_after > now + longest then return { 'invalid', 'not_after' } end --@guard suspend-window
-    for field, value in pairs({ session = session, queue = queue, agent = agent, build = build, priority = priority,
-      fence = '0', tries = '0', left = '0', start_op = op, created = int(now) }) do set(r, field, value) end
-    write('SET', 'input', id, input)
-  elseif nonce ~= '' then
-    if not holds(r, fence, nonce) then return { 'stale_lease', f.state } end
-    if tonumber(seq) ~= tonumber(f.seq) + 1 then return { 'conflict', 'sequence', f.seq } end --@guard suspend-seq
-    unlease(r)
-  else
-    if not (replace == '1' and f.state == RUN.WAITING) then return { 'conflict', 'run', f.state } end --@guard replace
-    if tonumber(seq) ~= tonumber(f.seq) + 1 then return { 'conflict', 'sequence', f.seq } end --@guard replace-seq
-    operation = 'replace'
-  end
-  if r.exists and f.state then ids, fresh = carry(r, seq, keep, shown, op, by) end
+  local shown = f.shown
+  local operation, refusal = permit(r, a)
+  if not operation then return refusal end
+  local ids, fresh = carry(r, a.seq, a.mode, a.keep, shown, a.op, a.by)
+  if f.state == RUN.LEASED then unlease(r) end
   move(r, operation, RUN.WAITING)
-  for field, value in pairs({ seq = seq, suspend_op = op, suspend_digest = digest, mode = mode, suspended = int(now),
-    tries = '0' }) do set(r, field, value) end
-  for _, q in ipairs(questions) do ids[#ids + 1] = q.id end
+  for field, value in pairs({ seq = a.seq, suspend_op = a.op, suspend_digest = a.digest, mode = a.mode,
+    suspended = int(now), tries = '0' }) do set(r, field, value) end
+  for _, q in ipairs(a.questions) do ids[#ids + 1] = q.id end
   set(r, 'ids', table.concat(ids, ' '))
   set(r, 'fresh', table.concat(fresh, ' '))
-  write('SET', 'state', id, state)
-  write('HSET', 'active', session, id, seq)
-  for _, q in ipairs(questions) do
-    local refused = add(r, session, seq, q)
-    if refused then error(refused) end
+  write('SET', 'state', a.run, a.state)
+  write('HSET', 'active', a.session, a.run, a.seq)
+  for _, q in ipairs(a.questions) do add(r, a.session, a.seq, q) end
+  for _, q in ipairs(a.questions) do
+    if q.call ~= '' then match_early(r, a.session, a.seq, q) end --@guard early-match
   end
-  for _, q in ipairs(questions) do
-    if q.call ~= '' then match_early(r, session, seq, q) end --@guard early-match
-  end
-  if f.state == RUN.WAITING and #fresh > 0 then make_ready(r, 'settle') end
-  for _, q in ipairs(questions) do
+  local over = tonumber(f.left) == 0
+  if f.state == RUN.WAITING and #fresh > 0 and (over or a.mode == MODE.EACH) then make_ready(r, 'settle') end --@guard carry-ready
+  -- A pause that nothing can end is refused: it would wait for ever.
+  if f.state == RUN.WAITING and over then error({ 'conflict', 'interrupts', f.state }) end --@guard nothing-open
+  for _, q in ipairs(a.questions) do
     local i = load('interrupt', q.id)
     if i.f.state == SET.OPEN then ring_interrupt(i) end
   end

@@ -1,0 +1,112 @@
+-- What suspend does to interrupts: asks new ones, matches answers that came early, carries the old ones along.
+
+-- The early answers of a session, by call: what was said, or a fault where the stored bytes are not ours.
+local function early_answer(early, field)
+  local packed = early.f[field]
+  if not packed then return nil end
+  local fine, said = pcall(cmsgpack.unpack, packed)
+  if not fine or type(said) ~= 'table' or #said < 7 then error({ 'corrupt', early.key, 'record of another program' }) end
+  return { op = said[1], kind = said[2], mark = said[3], slot = said[4], action = said[5], seen = said[6], by = said[7] }
+end
+
+local function add(r, session, seq, q)
+  local f = r.f
+  local i = load('interrupt', q.id)
+  if i.exists then error({ 'conflict', 'interrupt', q.id }) end --@guard new-interrupt
+  local deadline = q.deadline
+  if string.sub(deadline, 1, 1) == '+' then deadline = int(now + tonumber(deadline)) end
+  if deadline ~= '' and tonumber(deadline) <= now then error({ 'invalid', 'expires_at' }) end --@guard past-deadline
+  i.f.state = nil
+  move(i, 'suspend', SET.OPEN)
+  for field, value in pairs({ run = r.id, session = session, seq = seq, queue = f.queue, agent = f.agent, build = f.build,
+    mode = f.mode, kind = q.kind, tool = q.tool, call = q.call, action = q.action, digest = q.digest, deadline = deadline,
+    expiry = q.expiry, audience = q.audience, offers = q.offers, labels = q.labels, opened = int(now),
+    default_kind = q.default_kind, default_mark = q.default_mark, default_action = q.default_action }) do
+    set(i, field, value)
+  end
+  local number = int(next_number())
+  set(i, 'number', number)
+  write('SET', 'question', q.id, q.record)
+  if q.default ~= '' then write('SET', 'default', q.id, q.default) end
+  write('ZADD', 'open', nil, number, q.id)
+  write('ZADD', 'open_queue', f.queue, number, q.id)
+  write('ZADD', 'open_kind', q.kind, number, q.id)
+  if q.tool ~= '' then write('ZADD', 'open_tool', q.tool, number, q.id) end
+  if deadline ~= '' and q.expiry ~= EXPIRY.WAIT then write('ZADD', 'timers', nil, deadline, 'i ' .. q.id) end
+  if q.call ~= '' then
+    local aliases = load('aliases', session)
+    set(aliases, 'call:' .. q.call, (aliases.f['call:' .. q.call] and aliases.f['call:' .. q.call] .. ' ' or '') .. q.id)
+    local awaiting = q.audience == 'completions' and CALL.AWAITING_COMPLETION or CALL.AWAITING_CONFIRMATION
+    note_call(r.id, q.call, 'suspend', awaiting, q.action == '' and '-' or q.action, q.id)
+  end
+  bump(r, 'left', 1)
+  history(session, 'suspended', { run = r.id, seq = seq, interrupt = q.id, state = SET.OPEN, digest = q.digest,
+    op = f.suspend_op, detail = q.kind })
+end
+
+-- An answer that came before its question: by (run, sequence, call), or by call alone while no other had that call id.
+-- `q.early` says what the caller made of it: `mark`, `mark=digest` of what an edit lets run, or `!mark` (does not fit).
+local function match_early(r, session, seq, q)
+  local early, aliases, i = load('early', session), load('aliases', session), load('interrupt', q.id)
+  for _, field in ipairs({ 'r ' .. r.id .. ' ' .. seq .. ' ' .. q.call, 'c ' .. q.call }) do
+    local a = early_answer(early, field)
+    local sole = string.sub(field, 1, 1) == 'r' or aliases.f['call:' .. q.call] == q.id --@guard early-sole
+    if a and sole then
+      local looked, bad = q.early == '*' or has(q.early, a.mark, ','), has(q.early, '!' .. a.mark, ',')
+      local action = string.match(',' .. q.early .. ',', ',' .. a.mark .. '=([^,]*),')
+      if not (looked or bad or action) then error({ 'recheck', q.id }) end --@guard early-schema
+      local fits = has(i.f.offers, a.kind, ',') and not bad and (a.seen == '' or a.seen == i.f.digest)
+      set(early, field, nil)
+      if fits and i.f.state == SET.OPEN then
+        write('ZREM', 'retention', nil, 'e ' .. a.slot .. ' ' .. session .. '\31' .. field)
+        set(i, 'verdict', a.slot)
+        settle(i, a.kind == 'cancel' and SET.CANCELLED or SET.RESOLVED, { operation = 'answer', op = a.op, by = a.by,
+          answer = a.kind, mark = a.mark, action = action or a.action, detail = 'early' })
+      else
+        -- Its verdict goes when its time is over: who suspends may not delete one.
+        history(session, 'unmatched', { run = r.id, seq = seq, interrupt = q.id, by = a.by, op = a.op, digest = a.mark })
+        write('XADD', 'dispositions', nil, '*', 'event', 'unmatched', 'interrupt', q.id, 'run', r.id, 'session', session)
+      end
+    end
+  end
+end
+
+local function ring_all(r)
+  if r.f.state == RUN.READY and not r.f.ready_at then ring_ready(r) end
+  for _, id in ipairs(words(r.f.ids)) do
+    local i = load('interrupt', id)
+    if i.f.state == SET.OPEN then ring_interrupt(i) end
+  end
+end
+
+-- Ends what is due before anything is decided over it. A default answer is a verdict, which a worker may not write: its
+-- interrupt stays as it is until somebody comes who may.
+local function expire_due(r)
+  for _, id in ipairs(words(r.f.ids)) do
+    local i = load('interrupt', id)
+    if due(i) and i.f.expiry ~= EXPIRY.DEFAULT then expire(i) end --@guard suspend-due
+  end
+end
+
+-- The old suspension's interrupts: open ones that are kept and (mode each) news nobody has read go along, others end.
+local function carry(r, seq, mode, keep, shown, op, by)
+  local ids, fresh = {}, {}
+  for _, id in ipairs(words(r.f.ids)) do
+    local i = load('interrupt', id)
+    local unread = r.f.mode == MODE.EACH and has(r.f.fresh, id, ' ') and not has(shown, id, ' ') --@guard carry-unread
+    if i.f.state == SET.OPEN and not keep[id] then
+      settle(i, SET.SUPERSEDED, { operation = 'supersede', op = op, by = by, quiet = true })
+    end
+    if i.f.state == SET.OPEN or unread then
+      ids[#ids + 1] = id
+      set(i, 'asked', i.f.asked or i.f.seq)
+      set(i, 'seq', seq)
+      set(i, 'mode', mode)
+      if unread then fresh[#fresh + 1] = id end
+    else
+      set(i, 'spent', int(now))
+      write('ZADD', 'retention', nil, int(now + KEEP_SETTLED), 'i ' .. id)
+    end
+  end
+  return ids, fresh
+end
