@@ -3,8 +3,8 @@
 A script is addressed by the hash of its full text. A changed table therefore changes the hash, and two releases of
 this package run side by side, each with its own scripts.
 
-Guards are marked in the sources (`--@guard name`). The test suite renders the scripts without each guard in turn and
-fails where no test notices; nothing else ever leaves one out.
+A source takes another one in by `--@use _name`. Guards are marked in the sources (`--@guard name`). The test suite
+renders the scripts without each guard in turn and fails where no test notices; nothing else ever leaves one out.
 """
 
 import re
@@ -20,11 +20,12 @@ from ..core.states import TRANSITIONS, CallState, Mode, RunState, Settlement
 from .keys import SEGMENTS
 
 GUARD: Final = re.compile(r"^.*--@guard (\S+)\n", re.MULTILINE)
+USE: Final = re.compile(r"^--@use (\S+)\n", re.MULTILINE)
 CLOCK: Final = "now = now + tonumber(redis.call('GET', TAG .. SEG.clock) or '0')"
 
 # What a script that is not listed gets: it may run when the server is at its memory limit, since it frees more than
 # it takes or lets a run go on (P15). The listed ones create a record out of nothing and are refused then.
-CREATES: Final = frozenset({"start", "adopt", "suspend", "namespace"})
+CREATES: Final = frozenset({"start", "adopt", "suspend"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,8 @@ def _constants(publish: str) -> str:
 @cache
 def _render(how: Rendering, name: str, oom: bool) -> Script:  # noqa: FBT001
     prelude = _source("_prelude").replace("--@clock", CLOCK if how.clock else "")
-    body = "\n".join((_constants(how.publish), prelude, _source(name)))
+    used = USE.sub(lambda found: _source(found[1]), _source(name))
+    body = "\n".join((_constants(how.publish), prelude, used))
     if how.without is not None:
         body = GUARD.sub(lambda found: "" if found[1] == how.without else found[0], body)
     lines = (line for line in body.splitlines() if line.strip() and not line.lstrip().startswith("--"))

@@ -1,14 +1,5 @@
 -- What suspend does to interrupts: asks new ones, matches answers that came early, carries the old ones along.
 
--- The early answers of a session, by call: what was said, or a fault where the stored bytes are not ours.
-local function early_answer(early, field)
-  local packed = early.f[field]
-  if not packed then return nil end
-  local fine, said = pcall(cmsgpack.unpack, packed)
-  if not fine or type(said) ~= 'table' or #said < 7 then error({ 'corrupt', early.key, 'record of another program' }) end
-  return { op = said[1], kind = said[2], mark = said[3], slot = said[4], action = said[5], seen = said[6], by = said[7] }
-end
-
 local function add(r, session, seq, q)
   local f = r.f
   local i = load('interrupt', q.id)
@@ -50,8 +41,9 @@ local function match_early(r, session, seq, q)
   local early, aliases, i = load('early', session), load('aliases', session), load('interrupt', q.id)
   for _, field in ipairs({ 'r ' .. r.id .. ' ' .. seq .. ' ' .. q.call, 'c ' .. q.call }) do
     local a = early_answer(early, field)
-    local sole = string.sub(field, 1, 1) == 'r' or aliases.f['call:' .. q.call] == q.id --@guard early-sole
-    if a and sole then
+    local named = string.sub(field, 1, 1) == 'r'
+    if not named and aliases.f['call:' .. q.call] ~= q.id then a = nil end --@guard early-sole
+    if a then
       local looked, bad = q.early == '*' or has(q.early, a.mark, ','), has(q.early, '!' .. a.mark, ',')
       local action = string.match(',' .. q.early .. ',', ',' .. a.mark .. '=([^,]*),')
       if not (looked or bad or action) then error({ 'recheck', q.id }) end --@guard early-schema
@@ -93,7 +85,8 @@ local function carry(r, seq, mode, keep, shown, op, by)
   local ids, fresh = {}, {}
   for _, id in ipairs(words(r.f.ids)) do
     local i = load('interrupt', id)
-    local unread = r.f.mode == MODE.EACH and has(r.f.fresh, id, ' ') and not has(shown, id, ' ') --@guard carry-unread
+    local unread = false
+    if r.f.mode == MODE.EACH and has(r.f.fresh, id, ' ') and not has(shown, id, ' ') then unread = true end --@guard carry-unread
     if i.f.state == SET.OPEN and not keep[id] then
       settle(i, SET.SUPERSEDED, { operation = 'supersede', op = op, by = by, quiet = true })
     end

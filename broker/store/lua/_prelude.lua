@@ -1,5 +1,6 @@
 -- Shared by every script. The loader puts before it: the shebang with the flags, SEG (key segments), MOVES (the
--- transition table), STATES (the states of each record) and PUBLISH, and puts in the words for RUN.X, SET.X, CALL.X, MODE.X and EXPIRY.X.
+-- transition table), STATES (the states of each record) and PUBLISH, and puts in the words for RUN.X, SET.X, CALL.X,
+-- MODE.X and EXPIRY.X.
 --
 -- How a script works: `each(n, decide)` runs `decide` for one item after the other. While it decides, an item only
 -- reads, and collects what it would write; a key that was not declared, a key of the wrong type and a move that is not
@@ -50,7 +51,8 @@ end
 local NUMBERS = { run = { 'seq', 'fence', 'tries', 'left', 'lease_until', 'ready_at', 'priority' },
   interrupt = { 'seq', 'number', 'deadline' } }
 local function trust(r)
-  if not string.find(STATES[r.kind], '|' .. (r.f.state or '') .. '|', 1, true) then error({ 'corrupt', r.key, 'record in a state of another version' }) end --@guard known-state
+  local known = string.find(STATES[r.kind], '|' .. (r.f.state or '') .. '|', 1, true)
+  if not known then error({ 'corrupt', r.key, 'record in a state of another version' }) end --@guard known-state
   for _, field in ipairs(NUMBERS[r.kind]) do
     local value = r.f[field]
     if value and not tonumber(value) then error({ 'corrupt', r.key, 'record with letters for a number' }) end --@guard numbers
@@ -284,7 +286,7 @@ local function settle(i, state, how)
   write('ZREM', 'unseen', f.audience, i.id)
   write('ZREM', 'timers', nil, 'i ' .. i.id)
   local goes_on = f.audience == 'approvals' and (how.answer == 'approve' or how.answer == 'edit')
-  if goes_on then set(i, 'approved', (how.action or '') ~= '' and how.action or f.action) end
+  if goes_on then set(i, 'approved', how.answer == 'edit' and how.action or f.action) end
   if (f.call or '') ~= '' and not goes_on then
     note_call(f.run, f.call, 'settle', CALL.RESOLVED, f.action or '-', i.id)
   end
@@ -306,6 +308,15 @@ local function settle(i, state, how)
   if r.f.state == RUN.WAITING and not how.quiet then
     if tonumber(r.f.left) == 0 or r.f.mode == MODE.EACH then make_ready(r, 'settle') end --@guard complete
   end
+end
+
+-- An answer that came before its question, or nil; a fault where the stored bytes are none of ours.
+local function early_answer(early, field)
+  local packed = early.f[field]
+  if not packed then return nil end
+  local fine, said = pcall(cmsgpack.unpack, packed)
+  if not fine or type(said) ~= 'table' or #said < 7 then error({ 'corrupt', early.key, 'record of another program' }) end
+  return { op = said[1], kind = said[2], mark = said[3], slot = said[4], action = said[5], seen = said[6], by = said[7] }
 end
 
 -- Ends an interrupt whose deadline has passed, as its policy says. Whoever meets it does this before telling anybody.

@@ -49,9 +49,9 @@ local function permit(r, a)
     return 'suspend'
   end
   if a.replace ~= '1' then return nil, { 'conflict', 'run', f.state } end --@guard replace
+  if tonumber(a.seq) ~= tonumber(f.seq) + 1 then return nil, { 'conflict', 'sequence', f.seq } end --@guard replace-seq
   if f.state == RUN.WAITING then expire_due(r) end
   if f.state ~= RUN.WAITING then return nil, { 'conflict', 'run', f.state } end
-  if tonumber(a.seq) ~= tonumber(f.seq) + 1 then return nil, { 'conflict', 'sequence', f.seq } end --@guard replace-seq
   return 'replace'
 end
 
