@@ -3,6 +3,7 @@
 from ._async.client import AsyncBroker
 from ._async.follow import Delivery
 from ._async.run import Run
+from ._sync.client import Broker
 from .core.answers import (
     Answer,
     AnswerKind,
@@ -89,6 +90,7 @@ __all__ = [
     "Audience",
     "AwaitingCompletion",
     "AwaitingConfirmation",
+    "Broker",
     "BrokerError",
     "CallRecord",
     "CallState",

@@ -195,7 +195,11 @@ class Link:
             return await self.client.execute_command("EVAL", script.text, len(keys), *keys, *args)
 
         with Watch(self.observer, command) as watch:
-            return watch.saw(command.read(await self._persist(call, writes=True)))
+            try:
+                return watch.saw(command.read(await self._persist(call, writes=True)))
+            except NotPermitted as refused:
+                reason = f"{command.script}: {refused.reason}"
+            raise NotPermitted(reason)
 
     async def _send(self, commands: tuple[tuple[Any, ...], ...], *, forgiving: bool = False) -> list[Any]:
         if len(commands) == 1 and not forgiving:

@@ -44,6 +44,11 @@ class Sweeper:
         self._tops: dict[tuple[Partition, Pool], str] = {}
         self._told = False
 
+    @property
+    def _right(self) -> str:
+        """The name the right to sweep is held under: a process that may write verdicts takes it from one that may not."""
+        return f"{'d' if self._link.can_decide else 'w'} {self.name}"
+
     async def run(self) -> None:
         """Sweeps until cancelled. A lost server only makes it late."""
         await self._link.open()
@@ -57,6 +62,8 @@ class Sweeper:
                         log.warning("sweeper: %s", error.reason)
                     except BrokerError as error:
                         log.error("sweeper: %s", error)  # noqa: TRY400 - a sentence, not a traceback
+                    except Exception as error:  # noqa: BLE001 - one partition's fault must not end the sweeping of all
+                        log.error("sweeper: %s; going on", type(error).__name__)  # noqa: TRY400 - as above
                 await asyncio.sleep(period * (0.75 + random.random() / 2))  # noqa: S311 - jitter
         finally:
             await self._give_up()
@@ -64,7 +71,7 @@ class Sweeper:
     async def sweep(self, p: Partition) -> bool:
         """Sweeps one partition once; False where another process has the right to. Bounded: the rest is next time."""
         settings = self._link.settings
-        now = await self._link.run(sweep.sweep_right(p, self.name, settings.sweep_every * 3))
+        now = await self._link.run(sweep.sweep_right(p, self._right, settings.sweep_every * 3))
         if now is None:
             return False
         due = await self._link.fetch(sweep.read_due(p, now, settings.sweep_every, BATCH, list(Audience)))
@@ -81,7 +88,7 @@ class Sweeper:
         try:
             async with asyncio.timeout(1):
                 for p in self._link.space.all():
-                    await self._link.run(sweep.sweep_right(p, self.name, timedelta()))
+                    await self._link.run(sweep.sweep_right(p, self._right, timedelta()))
         except (BrokerError, TimeoutError):
             pass
 

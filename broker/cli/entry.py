@@ -1,0 +1,103 @@
+"""The command line as a whole: its commands in the order of the help, and faults in the words themselves."""
+
+import contextlib
+import io
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import typer
+
+from . import answering, demo, looking, operating, replay, serving
+from .faults import INTERRUPTED, UNEXPECTED, unexpected
+from .invocation import As, Debug, Json, Namespace, Url, command, complain, silence
+from .safe import machine_json
+from .screen import Screen
+
+USAGE = 2
+
+COMMANDS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
+    ("Look", "ls", looking.ls),
+    ("Look", "show", looking.show),
+    ("Look", "history", looking.history),
+    ("Answer", "approve", answering.approve),
+    ("Answer", "reject", answering.reject),
+    ("Answer", "respond", answering.respond),
+    ("Answer", "complete", answering.complete),
+    ("Answer", "fail", answering.fail),
+    ("Answer", "cancel", answering.cancel),
+    ("Operate", "status", operating.status),
+    ("Operate", "dead", operating.dead),
+    ("Operate", "requeue", operating.requeue),
+    ("Operate", "move", operating.move),
+    ("Operate", "withdraw", operating.withdraw),
+    ("Server", "up", serving.up),
+    ("Server", "down", serving.down),
+    ("Try", "demo", demo.demo),
+    ("Try", "replay", replay.replay),
+)
+
+
+def build() -> typer.Typer:
+    """The command line, ready to be run."""
+    app = typer.Typer(
+        name="broker", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )  # fmt: skip
+    app.callback(invoke_without_command=True)(_start)
+    for panel, name, function in COMMANDS:
+        app.command(name, rich_help_panel=panel)(command(function))
+    return app
+
+
+def _start(
+    context: typer.Context, *, url: Url = None, namespace: Namespace = None, as_: As = None, json_: Json = None,
+    debug: Debug = None,
+) -> int:  # fmt: skip
+    """Agents pause, people and machines answer, other workers go on.
+
+    Every command says with --help what it takes. Exit codes and JSON are in the manual, under CLI.
+    """
+    context.obj = {"url": url, "namespace": namespace, "as_": as_, "json_": json_, "debug": debug}
+    if context.invoked_subcommand is None:
+        sys.stdout.write(context.get_help() + "\n")
+    return 0
+
+
+def run(words: Sequence[str]) -> int:
+    """The exit code of a command line; never raises."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            with contextlib.suppress(OSError, ValueError):
+                stream.reconfigure(errors="backslashreplace")
+    own = words[: words.index("--")] if "--" in words else words
+    screen = Screen(as_json="--json" in own)
+    try:
+        program = typer.main.get_command(build())
+        code = program.main(args=list(words), prog_name="broker", standalone_mode=False)
+        sys.stdout.flush()
+    except typer.TyperException as error:
+        return _misused(screen, error)
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        return silence()
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else UNEXPECTED
+    except Exception as error:  # noqa: BLE001 - a person gets a sentence
+        return complain(screen, error, *unexpected(error), debug="--debug" in own)
+    return code if isinstance(code, int) else 0
+
+
+def _misused(screen: Screen, error: typer.TyperException) -> int:
+    message = error.format_message()
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "broker"
+    if screen.as_json:
+        facts = {"code": "invalid", "exit_code": USAGE, "message": message, "field": "command line",
+                 "problem": message, "allowed": f"see {path} --help"}  # fmt: skip
+        sys.stderr.write(machine_json(facts) + "\n")
+    else:
+        screen.complain(message)
+        screen.note(f"        {path} --help tells what it takes.")
+    return USAGE
