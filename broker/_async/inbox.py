@@ -15,6 +15,7 @@ from ..errors import InvalidInput, UnknownId
 from ..store import prepare
 from ..store.commands import address, answers, reads
 from ..store.commands.address import Address
+from ..store.commands.answers import Said
 from ..store.commands.values import Command
 from ..store.keys import Partition, Pool
 from .follow import Delivery, Follower
@@ -100,27 +101,20 @@ class Inbox:
         async def make() -> Command[Outcome] | Invalid:
             ids = await self._link.fetch(address.read_aliases(p, session_id, call_id))
             known = await self._link.fetch(address.read_addresses(p, ids))
-            pool = None
-            if run_id is not None:
-                known = tuple(a for a in known if a.run == run_id) or known
-                pool = await self._pool(p, run_id)
-            asked = [await self._link.fetch(reads.read_asked(p, a.interrupt)) for a in known]
-            record = next(
-                (found[1] for found in reversed(asked) if found and found[1].seq == (seq or found[1].seq)),
-                None,
-            )
+            record = await self._named(p, known, run_id, seq)
+            fitting: Said | Invalid
             if record is not None and record.state is Settlement.OPEN:
                 fitting = prepare.said(record, answer, who, op=op, seen=seen)
-                if isinstance(fitting, Invalid):
-                    return fitting
-            interrupt = record.interrupt if record else None
-            said = prepare.verdict_of(
-                interrupt, f"{session_id}/{call_id}"[:256], answer, who, op=op, seen=seen
-            )
+            else:
+                interrupt, name = record.interrupt if record else None, f"{session_id}/{call_id}"[:256]
+                fitting = prepare.verdict_of(interrupt, name, answer, who, op=op, seen=seen)
+            if isinstance(fitting, Invalid):
+                return fitting
             slot = prepare.early_slot(session_id, run_id or "", seq or 0, call_id)
-            all_known = tuple([await self._with_siblings(p, a) for a in known])
-            at = answers.CallAddress(session_id, call_id, slot, run_id or "", seq or 0, pool, all_known)
-            return answers.answer_call(p, at, said, not_after=until, longest=self._link.settings.keep_settled)
+            pool = await self._pool(p, run_id) if run_id is not None else None
+            siblings = tuple([await self._with_siblings(p, a) for a in known])
+            at = answers.CallAddress(session_id, call_id, slot, run_id or "", seq or 0, pool, siblings)
+            return answers.answer_call(p, at, fitting, not_after=until, longest=self._link.settings.keep_settled)
 
         return await self._link.chase(make)
 
@@ -209,6 +203,17 @@ class Inbox:
         if p is None:
             raise UnknownId("interrupt", interrupt_id)
         return p
+
+    async def _named(
+        self, p: Partition, known: Sequence[Address], run_id: str | None, seq: int | None
+    ) -> InterruptRecord | None:
+        """The question a call id stands for: that of the run and sequence, or, unnamed, the last one."""
+        for a in reversed(known):
+            if run_id is None or a.run == run_id:
+                asked = await self._link.fetch(reads.read_asked(p, a.interrupt))
+                if asked is not None and (seq is None or asked[1].seq == seq):
+                    return asked[1]
+        return None
 
     async def _pool(self, p: Partition, run_id: str) -> Pool | None:
         try:
