@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from ..core.answers import Answer, Edit, Principal, PrincipalKind, Verdict
+from ..core.answers import Answer, AnswerKind, Edit, Principal, PrincipalKind, Verdict
 from ..core.digest import changed_paths, content_digest
 from ..core.ids import SEPARATOR, interrupt_id, session_hash
 from ..core.limits import check_id, check_json
@@ -98,18 +98,24 @@ def _question(namespace: str, place: Place, seq: int, n: int, one: Interrupt, se
         offers=",".join(one.offered), expiry=one.at_expiry.value, audience=one.addressed_to.value, deadline=deadline,
         tool=one.action.tool if one.action else "", call=one.call_id or "",
         action=one.action.digest if one.action else "", labels=" ".join(one.labels),
-        early="*" if one.response_schema is None else "", default=default,
+        early="" if one.response_schema is not None or AnswerKind.EDIT in one.offered else "*", default=default,
     )  # fmt: skip
 
 
 def with_early(found: Pause, early: Sequence[tuple[str, str, Verdict | None]]) -> Pause:
-    """The pause with each early answer (call, digest, verdict) held against the schema of its question."""
+    """The pause with each early answer (call, digest, verdict) held against its question.
+
+    The script is told which digests fit, which do not (`!digest`), and what an edit would let run (`digest=action`).
+    """
     marks: dict[str, list[str]] = {}
     for call, mark, verdict in early:
         question = next(q for q in found.questions if q.call == call)
         interrupt = Interrupt.from_bytes(question.record)
-        fits = verdict is not None and validate_answer(interrupt, verdict.answer) is None
-        marks.setdefault(call, []).append(mark if fits else f"!{mark}")
+        if verdict is None or validate_answer(interrupt, verdict.answer) is not None:
+            mark = f"!{mark}"
+        elif isinstance(verdict.answer, Edit):
+            mark = f"{mark}={approved_digest(interrupt, verdict.answer)}"
+        marks.setdefault(call, []).append(mark)
     questions = tuple(
         replace(q, early=",".join(marks[q.call])) if q.call in marks else q for q in found.questions
     )

@@ -169,10 +169,10 @@ def _run_address(run: str, fields: dict[str, Any]) -> RunAddress:
 
 
 def read_aliases(p: Partition, session: str, call: str) -> Read[tuple[str, ...]]:
-    """The interrupts a call id of a session has stood for."""
+    """The interrupts a call id of a session has stood for, without those that were collected already."""
 
     def decode(replies: list[Any]) -> tuple[str, ...]:
-        return tuple(text(replies[0] or "").split())
+        return tuple(one for one in text(replies[0] or "").split() if not one.startswith("~"))
 
     return Read((("HGET", p.key("aliases", session), f"call:{call}"),), decode)
 

@@ -258,13 +258,14 @@ def _interrupt_keys(p: Partition, a: Address) -> tuple[str, ...]:
 
 def stale_interrupt(p: Partition, member: str, a: Address) -> Stale:
     """A spent interrupt of a run that goes on."""
-    return Stale(member, _interrupt_keys(p, a), ("i", a.interrupt, a.session, a.call, a.verdict))
+    return Stale(member, _interrupt_keys(p, a), ("i", a.interrupt, a.session, a.call, a.verdict, a.run))
 
 
 def stale_run(p: Partition, member: str, session: str, addresses: Sequence[Address]) -> Stale:
     """A closed run with everything that belongs to it."""
     run = member[2:]
     keys = [p.key(kind, run) for kind in ("run", "input", "state", "calls", "result", "errors")]
+    keys.append(p.key("aliases", session))
     args: list[str | int] = ["r", run, session, len(addresses)]
     for a in addresses:
         keys += _interrupt_keys(p, a)

@@ -4,8 +4,8 @@
 --       retention, history, counter, ready, pools, bell, dispositions, open; per interrupt concerned: interrupt,
 --       default, open_queue, open_tool, open_kind, unseen
 -- ARGV  per item: size, interrupt (empty: by call), session, run, sequence, call, op, kind of answer, mark (digest of
---       the verdict), verdict, by, seen digest, action digest (empty: as asked), slot of the early verdict, not_after,
---       longest window
+--       the verdict), verdict, by, seen digest, action digest (of what an edit lets run), slot of the early verdict,
+--       not_after, longest window
 -- Reply per item: accepted | replayed | parked until | unknown | conflict | invalid field allowed |
 --       settled state at answer by op (of the one who was first)
 local function facts(i)
@@ -13,13 +13,20 @@ local function facts(i)
   return { 'settled', f.state, f.at or '', f.answer or '', f.by or '', f.op or '', f.why or '' }
 end
 
+-- Only an answer is an op of a caller's; what superseded an interrupt carries the op of the answer to another one.
+local function is_own(i, op)
+  return i.f.op == op and (i.f.state == SET.RESOLVED or i.f.state == SET.CANCELLED)
+end
+
+local function again(i)
+  local r = load('run', i.f.run)
+  if r.f.state == RUN.READY and not r.f.ready_at then ring_ready(r) end
+  return { 'replayed', i.id, i.f.state, i.f.at or '' }
+end
+
 local function decide(i, a)
   local f = i.f
-  if f.op == a.op then --@guard own-op
-    local r = load('run', f.run) --@guard own-op
-    if r.f.state == RUN.READY and not r.f.ready_at then ring_ready(r) end --@guard own-op
-    return { 'replayed', i.id, f.state, f.at or '' } --@guard own-op
-  end --@guard own-op
+  if is_own(i, a.op) then return again(i) end --@guard own-op
   if due(i) then expire(i) end --@guard deadline
   if f.state ~= SET.OPEN then return facts(i) end --@guard decided
   if a.receipt then return { 'unknown' } end --@guard unknown-receipt
@@ -28,54 +35,66 @@ local function decide(i, a)
   write('SET', 'verdict', i.id, a.bytes)
   set(i, 'verdict', i.id)
   settle(i, a.kind == 'cancel' and SET.CANCELLED or SET.RESOLVED, { operation = 'answer', op = a.op, by = a.by,
-    answer = a.kind, mark = a.mark, action = a.action ~= '' and a.action or f.action })
+    answer = a.kind, mark = a.mark, action = a.action })
   return { 'accepted', i.id, f.state, f.at }
 end
 
+local function parked(a, field)
+  local said = early_answer(load('early', a.session), field)
+  if not said then return nil end
+  if said.op == a.op then return { 'replayed', '', 'parked', '' } end
+  return { 'settled', 'parked', '', said.kind, said.by, said.op, '' }
+end
+
 local function park(a, field)
-  local early = load('early', a.session)
-  local packed = early.f[field]
-  if packed then
-    local op, kind, _, _, _, _, by = unpack(cmsgpack.unpack(packed))
-    if op == a.op then return { 'replayed', '', 'parked', '' } end
-    return { 'settled', 'parked', '', kind, by, op, '' } --@guard slot
-  end
   if a.not_after <= now then return { 'unknown' } end --@guard park-in-time
   if a.not_after > now + a.longest then return { 'invalid', 'not_after', '' } end --@guard park-window
-  set(early, field, cmsgpack.pack({ a.op, a.kind, a.mark, a.slot, a.action, a.seen, a.by }))
+  set(load('early', a.session), field, cmsgpack.pack({ a.op, a.kind, a.mark, a.slot, a.action, a.seen, a.by }))
   write('SET', 'verdict', a.slot, a.bytes)
   write('ZADD', 'retention', nil, int(now + KEEP_PARKED), 'e ' .. a.slot .. ' ' .. a.session .. '\31' .. field)
   history(a.session, 'parked', { run = a.run, seq = a.seq, by = a.by, op = a.op, digest = a.mark, detail = a.call })
   return { 'parked', int(now + KEEP_PARKED) }
 end
 
-local function by_call(a)
-  local aliases = load('aliases', a.session)
-  local found = words(aliases.f['call:' .. a.call])
-  if a.run == '' then
-    for _, id in ipairs(found) do
-      local i = load('interrupt', id)
-      if i.f.op == a.op then return decide(i, a) end
+-- One named with its pause: the interrupt that asked then, or an open one that was carried along to that pause.
+local function in_sequence(a, found)
+  local seq, field = tonumber(a.seq), 'r ' .. a.run .. ' ' .. a.seq .. ' ' .. a.call
+  for _, carried in ipairs({ false, true }) do
+    for _, i in ipairs(found) do
+      local first, last = tonumber(i.f.asked or i.f.seq), tonumber(i.f.seq)
+      local was_there = first == seq or (carried and i.f.state == SET.OPEN and first < seq and seq <= last)
+      if i.f.run == a.run and was_there then return decide(i, a) end --@guard call-seq
     end
-    if #found > 1 then return { 'conflict', 'call', a.call } end --@guard sole-call
-    if #found == 1 then return decide(load('interrupt', found[1]), a) end
-    return park(a, 'c ' .. a.call)
-  end
-  for _, id in ipairs(found) do
-    local i = load('interrupt', id)
-    if i.f.run == a.run and i.f.seq == a.seq then return decide(i, a) end --@guard call-seq
   end
   local r = load('run', a.run)
+  if r.exists and r.f.session ~= a.session then return { 'unknown' } end --@guard call-session
   local closed = r.f.state == RUN.FINISHED or r.f.state == RUN.WITHDRAWN
-  if closed or (r.exists and tonumber(r.f.seq) >= tonumber(a.seq)) then return { 'unknown' } end --@guard call-passed
-  local noted = r.exists and load('calls', a.run).f[a.call]
-  local was = noted and string.match(noted, '^(%S+)')
-  if was == CALL.RESOLVED then return { 'settled', SET.RESOLVED, '', '', '', '', '' } end
-  local reply = park(a, 'r ' .. a.run .. ' ' .. a.seq .. ' ' .. a.call)
+  if closed or (r.exists and tonumber(r.f.seq) >= seq) then return { 'unknown' } end --@guard call-passed
+  local taken = parked(a, field)
+  if taken then return taken end --@guard slot
+  local was = r.exists and string.match(load('calls', a.run).f[a.call] or '', '^(%S+)')
+  if was == CALL.RESOLVED then return { 'settled', SET.RESOLVED, '', '', '', '', '' } end --@guard call-resolved
+  local reply = park(a, field)
   if reply[1] == 'parked' and was == CALL.AWAITING_COMPLETION then
     note_call(a.run, a.call, 'settle', CALL.RESOLVED, '-', a.slot)
   end
   return reply
+end
+
+local function by_call(a)
+  local known, found = words(load('aliases', a.session).f['call:' .. a.call]), {}
+  for _, id in ipairs(known) do
+    -- A tilde stands for an interrupt that was collected already; the call id has been seen all the same.
+    if string.sub(id, 1, 1) ~= '~' then found[#found + 1] = load('interrupt', id) end
+  end
+  for _, i in ipairs(found) do
+    if is_own(i, a.op) and (a.run == '' or i.f.run == a.run) then return again(i) end --@guard own-call
+  end
+  if a.run ~= '' then return in_sequence(a, found) end
+  if #known > 1 then return { 'conflict', 'call', a.call } end --@guard sole-call
+  if #known == 1 and #found == 0 then return { 'unknown' } end --@guard gone-call
+  if #found == 1 then return decide(found[1], a) end
+  return parked(a, 'c ' .. a.call) or park(a, 'c ' .. a.call)
 end
 
 return each(function()
@@ -86,11 +105,11 @@ return each(function()
   if a.interrupt == '' then return by_call(a) end
   local i = load('interrupt', a.interrupt)
   local mark = a.interrupt .. ' ' .. a.op
-  local told = tonumber(redis.call('ZSCORE', key('unknown', nil, 'zset'), mark) or '0')
-  a.receipt = told > now
+  a.receipt = tonumber(redis.call('ZSCORE', key('unknown', nil, 'zset'), mark) or '0') > now
   if i.exists then return decide(i, a) end
   -- Told no once, always no: the same question may be asked again under the same id after the server lost it.
-  write('ZADD', 'unknown', nil, int(now + a.longest), mark)
+  write('ZREMRANGEBYSCORE', 'unknown', nil, '-inf', int(now))
+  write('ZADD', 'unknown', nil, int(now + KEEP_SETTLED), mark)
   write('ZREMRANGEBYRANK', 'unknown', nil, 0, -10001)
   return { 'unknown' }
 end)

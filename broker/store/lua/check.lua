@@ -1,5 +1,6 @@
 -- check: whether this user may run every command the scripts use, tried on scratch keys that are deleted again. A
--- command that is refused in the middle of a script would leave its earlier writes, so it is found out before.
+-- command that is refused in the middle of a script would leave its earlier writes, so it is found out before. Safe to
+-- repeat.
 -- KEYS  verdict (of a scratch interrupt that never exists), and the scratch keys
 -- ARGV  per item: size, decider (1: verdicts are written too)
 -- Reply per item: ok | denied command text
@@ -9,8 +10,9 @@ return each(function()
   local tried = {
     { 'SET', s, '1' }, { 'GET', s }, { 'TYPE', s }, { 'HSET', h, 'a', '1' }, { 'HGETALL', h }, { 'HDEL', h, 'b' },
     { 'ZADD', z, 'NX', '1', 'a' }, { 'ZSCORE', z, 'a' }, { 'ZCARD', z }, { 'ZREM', z, 'b' }, { 'ZREMRANGEBYRANK', z, '5', '6' },
+    { 'ZREMRANGEBYSCORE', z, '5', '6' }, { 'DEL', z },
     { 'RPUSH', l, 'a' }, { 'LRANGE', l, '0', '0' }, { 'LINDEX', l, '0' }, { 'LLEN', l }, { 'LTRIM', l, '0', '5' },
-    { 'XADD', x, '*', 'a', '1' }, { 'XRANGE', x, '-', '+', 'COUNT', '1' }, { 'XACK', x, 'g', '1-1' }, { 'XPENDING', x, 'g' },
+    { 'XADD', x, '*', 'a', '1' }, { 'XRANGE', x, '-', '+', 'COUNT', '1' }, { 'XACK', x, 'g', '1-1' }, { 'XPENDING', x, 'g' }, { 'XINFO', 'GROUPS', x },
     { 'SADD', key('scratch', 'm'), 'a' }, { PUBLISH, TAG .. SEG.settled .. 'scratch', '' },
   }
   if decider then

@@ -1,29 +1,40 @@
 -- collect: deletes what has been settled for long enough. All records of a closed run go together. Safe to repeat.
 -- KEYS  retention; per item: every key named in it, and what the item's kind needs (see below)
 -- ARGV  per item: size, member of the retention set, kind, and
---       r: run, session, number of interrupts, for each id, call, verdict      i: interrupt, session, call, verdict
+--       r: run, session, number of interrupts, for each id, call, verdict      i: interrupt, session, call, verdict, run
 --       h: session                                                   e: verdict, session, field
 -- Reply per item: collected | nothing
-local function drop_interrupt(id, session, call, verdict)
+local function drop_keys(id, verdict)
   for _, kind in ipairs({ 'interrupt', 'question', 'verdict', 'default' }) do write('DEL', kind, id) end
   if verdict ~= '' and verdict ~= id then write('DEL', 'verdict', verdict) end
-  if call ~= '' then
-    local aliases = load('aliases', session)
-    local left = {}
-    for _, other in ipairs(words(aliases.f['call:' .. call])) do
-      if other ~= id then left[#left + 1] = other end
-    end
-    set(aliases, 'call:' .. call, table.concat(left, ' '))
+end
+
+-- Takes a word out of what a call id of the session stands for, and puts another one in its place where one is given.
+local function forget(session, call, word, instead)
+  local aliases, left = load('aliases', session), {}
+  for _, other in ipairs(words(aliases.f['call:' .. call])) do
+    if other ~= word and other ~= instead then left[#left + 1] = other end
   end
+  if instead then left[#left + 1] = instead end
+  set(aliases, 'call:' .. call, table.concat(left, ' '))
 end
 
 local function drop_run()
   local id, session, count = arg(), arg(), tonumber(arg())
   for _ = 1, count do
     local interrupt, call, verdict = arg(), arg(), arg()
-    drop_interrupt(interrupt, session, call, verdict)
+    drop_keys(interrupt, verdict)
+    if call ~= '' then forget(session, call, interrupt) end
   end
+  for call in pairs(load('calls', id).f) do forget(session, call, '~' .. id) end
   for _, kind in ipairs({ 'run', 'input', 'state', 'calls', 'result', 'errors' }) do write('DEL', kind, id) end
+end
+
+-- An interrupt of a run that goes on. That its call id was seen is remembered for as long as the run is.
+local function drop_interrupt()
+  local id, session, call, verdict, run = arg(), arg(), arg(), arg(), arg()
+  drop_keys(id, verdict)
+  if call ~= '' then forget(session, call, id, '~' .. run) end
 end
 
 local function trim_history(member)
@@ -31,41 +42,42 @@ local function trim_history(member)
   local name = key('history', session, 'list')
   local old = 0
   for _, entry in ipairs(redis.call('LRANGE', name, 0, 499)) do
-    if tonumber(string.sub(entry, 1, 16)) > now - KEEP_HISTORY then break end
+    if (tonumber(string.sub(entry, 1, 16)) or 0) > now - KEEP_HISTORY then break end
     old = old + 1
   end
   if old > 0 then write('LTRIM', 'history', session, old, -1) end
   if redis.call('LLEN', name) > old then
-    local first = redis.call('LINDEX', name, old)
-    write('ZADD', 'retention', nil, int(tonumber(string.sub(first, 1, 16)) + KEEP_HISTORY), member)
+    local first = tonumber(string.sub(redis.call('LINDEX', name, old), 1, 16)) or 0
+    write('ZADD', 'retention', nil, int(first + KEEP_HISTORY), member)
   else
     write('ZREM', 'retention', nil, member)
   end
 end
 
+-- An answer whose question never came, or came and did not fit: reported once, and its verdict goes.
+local function drop_early()
+  local verdict, session, field = arg(), arg(), arg()
+  local early = load('early', session)
+  write('DEL', 'verdict', verdict)
+  if not early.f[field] then return end
+  set(early, field, nil)
+  history(session, 'unmatched', { run = string.match(field, '^r (%S+) '), detail = field })
+  write('XADD', 'dispositions', nil, '*', 'event', 'unmatched', 'interrupt', '', 'run', '', 'session', session)
+end
+
+local DROP = { r = drop_run, i = drop_interrupt, e = drop_early }
+
 return each(function()
   local member, kind = arg(), arg()
-  local due_at = tonumber(redis.call('ZSCORE', key('retention', nil, 'zset'), member) or '0')
-  if due_at == 0 or due_at > now then return { 'nothing' } end --@guard retention
-  if kind == 'h' then
-    trim_history(member)
-    return { 'collected' }
-  end
-  write('ZREM', 'retention', nil, member)
-  if kind == 'r' then
-    drop_run()
-  elseif kind == 'i' then
-    local id, session, call, verdict = arg(), arg(), arg(), arg()
-    drop_interrupt(id, session, call, verdict)
-  else
-    local verdict, session, field = arg(), arg(), arg()
-    local early = load('early', session)
-    if early.f[field] then
-      set(early, field, nil)
-      write('DEL', 'verdict', verdict)
-      history(session, 'unmatched', { detail = field })
-      write('XADD', 'dispositions', nil, '*', 'event', 'unmatched', 'interrupt', '', 'run', '', 'session', session)
+  return unless_corrupt('retention', nil, member, function()
+    local due_at = tonumber(redis.call('ZSCORE', key('retention', nil, 'zset'), member) or '0')
+    if due_at == 0 or due_at > now then return { 'nothing' } end --@guard retention
+    if kind == 'h' then
+      trim_history(member)
+    else
+      write('ZREM', 'retention', nil, member)
+      DROP[kind]()
     end
-  end
-  return { 'collected' }
+    return { 'collected' }
+  end)
 end)

@@ -9,6 +9,8 @@ return each(function()
   local f = r.f
   if not r.exists then return { 'unknown' } end
   if f.state == RUN.FINISHED or f.state == RUN.WITHDRAWN then return { 'conflict', 'run', f.state } end
+  -- Its worker writes under the old queue; it can be moved when the lease has ended.
+  if f.state == RUN.LEASED then return { 'conflict', 'run', f.state } end --@guard move-leased
   if f.queue == queue then return { 'accepted', f.state } end
   local offered = f.state == RUN.READY and not f.ready_at
   if offered then write('ZREM', 'ready', pool_of(r), id) end

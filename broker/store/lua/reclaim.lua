@@ -1,10 +1,9 @@
 -- reclaim: what a passed timer of a run asks for: a lost lease is taken back, a back-off that is over ends. Checks
--- state and time itself, so the list of due ids is a hint and two sweepers at once do no harm.
+-- state and time itself, so the list of due ids is a hint and two sweepers at once do no harm. Safe to repeat.
 -- KEYS  per item: run, errors, timers, ready, pools, bell, counter, dead, dispositions, retention, history
 -- ARGV  per item: size, run, pause
 -- Reply per item: reclaimed state | offered | nothing
-return each(function()
-  local id, pause = arg(), tonumber(arg())
+local function reclaim(id, pause)
   local r = load('run', id)
   local f = r.f
   if f.state == RUN.LEASED then
@@ -22,4 +21,9 @@ return each(function()
   end
   write('ZREM', 'timers', nil, 'r ' .. id)
   return { 'nothing' }
+end
+
+return each(function()
+  local id, pause = arg(), tonumber(arg())
+  return unless_corrupt('timers', nil, 'r ' .. id, function() return reclaim(id, pause) end)
 end)

@@ -1,4 +1,5 @@
--- ring_ready: wakes a worker of a pool again whose oldest ready run nobody took within the period.
+-- ring_ready: wakes workers of a pool again whose oldest ready run nobody took within the period. A bell is all it
+-- writes, so a repeat rings once more and does no harm.
 -- KEYS  ready, bell per item
 -- ARGV  per item: size, pool, how many bells at most
 -- Reply per item: rung n

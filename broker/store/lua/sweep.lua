@@ -1,5 +1,5 @@
 -- sweep: the right to sweep a partition for a while. Everything a sweeper does may be done twice, so this saves work and
--- decides nothing; that is why it may expire by itself.
+-- decides nothing; that is why it may expire by itself. Safe to repeat.
 -- KEYS  sweeper
 -- ARGV  per item: size, name of the sweeper, for how long (milliseconds; 0 gives it up)
 -- Reply per item: yes now | no holder

@@ -12,7 +12,8 @@ return each(function()
   if not r.exists then return { 'unknown' } end
   if f.withdraw_op == op then return { 'replayed', f.state } end --@guard withdraw-op
   if has(f.refused, op, ' ') then return { 'conflict', 'leased', f.state } end --@guard withdraw-refused
-  if f.seq ~= seq or f.state == RUN.FINISHED or f.state == RUN.WITHDRAWN then return { 'settled', f.state, '', '', '', '', '' } end --@guard withdraw-seq
+  local closed = f.state == RUN.FINISHED or f.state == RUN.WITHDRAWN
+  if closed or f.seq ~= seq then return { 'settled', f.state, '', '', '', '', '' } end --@guard withdraw-seq
   local open = {}
   for _, one in ipairs(words(f.ids)) do
     local i = load('interrupt', one)
