@@ -1,19 +1,27 @@
-"""What a worker calls for an agent: async or plain functions of a `Run`, with their input as the type they name."""
+"""What a worker calls for an agent: async or plain functions of a run, with their input as the type they name.
+
+A plain function runs in a thread and gets a run whose methods block, over a connection of its own.
+"""
 
 import asyncio
 import inspect
 import typing
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from .._async.run import Run
+from .._sync.link import Link as BlockingLink
+from .._sync.run import Run as BlockingRun
 from ..core.limits import check_name
 from ..errors import InvalidInput
 
-Handler = Callable[[Run[Any]], Any]
+Handler = Callable[[Any], Any]
+"""An async function of a `Run`, or a plain one of a blocking run."""
+
+SHARED = ("input", "metadata", "state", "interrupts", "_old")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +40,7 @@ class Agent:
             raise InvalidInput("handler", "cannot be called", "a function of one Run, async or not")
         return cls(name, handler, _adapter(handler))
 
-    async def call(self, run: Run[Any]) -> Any:
+    async def call(self, run: Run[Any], blocking: BlockingLink) -> Any:
         """What the handler returns. A plain function runs in a thread, so that it may block."""
         if self.adapter is not None:
             run.input = _read(self.adapter, run.input)
@@ -40,8 +48,20 @@ class Agent:
             type(self.handler).__call__
         ):
             return await self.handler(run)
-        result = await asyncio.to_thread(self.handler, run)
-        return await result if isinstance(result, Awaitable) else result
+        twin = _blocking(run, blocking)
+        try:
+            return await asyncio.to_thread(self.handler, twin)
+        finally:
+            run.is_held = run.is_held and twin.is_held
+
+
+def _blocking(run: Run[Any], link: BlockingLink) -> BlockingRun[Any]:
+    """The same leased run with methods that block."""
+    twin: BlockingRun[Any] = BlockingRun(link, run._leased)  # noqa: SLF001 - the same house
+    for name in SHARED:
+        setattr(twin, name, getattr(run, name))
+    twin._ended = run._ended  # noqa: SLF001
+    return twin
 
 
 def _adapter(handler: Handler) -> TypeAdapter[Any] | None:
@@ -50,7 +70,7 @@ def _adapter(handler: Handler) -> TypeAdapter[Any] | None:
     except (NameError, TypeError):
         return None
     for hint in hints.values():
-        if typing.get_origin(hint) is Run:
+        if typing.get_origin(hint) in (Run, BlockingRun):
             (wanted,) = typing.get_args(hint)
             return None if wanted is Any else TypeAdapter(wanted)
     return None

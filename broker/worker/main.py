@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from .._async.client import AsyncBroker
 from .._async.run import Run
 from .._async.runs import lease_some
+from .._sync.client import Broker
 from ..core.fleet import WorkerInfo
 from ..core.ids import new_nonce
 from ..core.limits import check_name
@@ -51,9 +52,14 @@ class Worker:
     ) -> None:  # fmt: skip
         if not 1 <= concurrency <= MOST_CONCURRENT:
             raise InvalidInput("concurrency", "is out of range", f"1 to {MOST_CONCURRENT}")
-        self.broker = AsyncBroker(
-            url, namespace=namespace, client=client, settings=settings, observer=observer
-        )
+        given: dict[str, Any] = {
+            "namespace": namespace,
+            "client": client,
+            "settings": settings,
+            "observer": observer,
+        }
+        self.broker = AsyncBroker(url, **given)
+        self._blocking = Broker(url, **given)  # opens when a plain function first needs it
         self.queue = check_name("queue", queue)
         self.build = check_name("build", build) if build else None
         self.concurrency = concurrency
@@ -120,6 +126,7 @@ class Worker:
         with suppress(BrokerError):
             await link.run(sweep.register(link.space.partition(0), self.name, b""))
         await self.broker.aclose()
+        self._blocking.close()
 
     # Leasing ---------------------------------------------------------------------------------------------------
 
@@ -174,7 +181,7 @@ class Worker:
         try:
             run = await Run.load(self.broker._link, leased)  # noqa: SLF001
             run._ended = lambda: renewer.remove(run.id)  # noqa: SLF001
-            result = await self._agents[run.agent].call(run)
+            result = await self._agents[run.agent].call(run, self._blocking._link)  # noqa: SLF001
             if run.is_held:
                 await run.finish(result)
         except StaleLease:
