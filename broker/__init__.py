@@ -4,6 +4,7 @@ from ._async.client import AsyncBroker
 from ._async.follow import Delivery
 from ._async.run import Run
 from ._sync.client import Broker
+from ._sync.run import Run as BlockingRun
 from .core.answers import (
     Answer,
     AnswerKind,
@@ -90,6 +91,7 @@ __all__ = [
     "Audience",
     "AwaitingCompletion",
     "AwaitingConfirmation",
+    "BlockingRun",
     "Broker",
     "BrokerError",
     "CallRecord",

@@ -20,7 +20,6 @@ from ..core.limits import check_name
 from ..core.settings import Settings
 from ..errors import BrokerError, Corrupt, InvalidInput, StaleLease, Unavailable
 from ..renewer import Renewer, run_command
-from ..store import prepare
 from ..store.commands import sweep
 from ..store.commands.runs import Leased
 from ..store.connect import FAULTS, SyncClient

@@ -46,7 +46,7 @@ class Sweeper:
 
     @property
     def _right(self) -> str:
-        """The name the right to sweep is held under: a process that may write verdicts takes it from one that may not."""
+        """The name of the right to sweep: a process that may write verdicts takes it from one that may not."""
         return f"{'d' if self._link.can_decide else 'w'} {self.name}"
 
     async def run(self) -> None:
