@@ -4,6 +4,7 @@ A key is `{namespace:i.k}` (the partition's hash tag), a typed segment, and at m
 records of a session lie in one partition, so every script works inside one cluster slot.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -106,6 +107,11 @@ class Pool:
         """The pool a name from Redis stands for. Names hold no colon, so this is unambiguous."""
         queue, agent, build = text.split(":", 2)
         return cls(queue, agent, build)
+
+    @classmethod
+    def known(cls, names: Iterable[str]) -> tuple["Pool", ...]:
+        """The pools among some names from Redis; what another program wrote there is passed over."""
+        return tuple(cls.parse(name) for name in names if name.count(":") == 2)  # noqa: PLR2004 - its two colons
 
 
 @dataclass(frozen=True, slots=True)

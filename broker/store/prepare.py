@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from ..core.answers import Answer, AnswerKind, Edit, Principal, PrincipalKind, Verdict
 from ..core.digest import changed_paths, content_digest
-from ..core.ids import SEPARATOR, interrupt_id, session_hash
+from ..core.ids import SEPARATOR, interrupt_id
 from ..core.limits import check_id, check_json
 from ..core.models import InputRecord, Interrupt, InterruptState, OnExpiry
 from ..core.outcomes import Invalid
@@ -19,6 +19,7 @@ from ..core.records import InterruptRecord
 from ..core.settings import Settings
 from ..core.states import Mode
 from ..errors import InvalidInput
+from .commands import address
 from .commands.address import Address
 from .commands.answers import Said
 from .commands.pauses import Pause, Question
@@ -27,6 +28,8 @@ from .keys import Pool
 
 EXPIRY_POLICY = Principal(id="policy:expiry", kind=PrincipalKind.SERVICE, verified=True)
 """Who a default answer is from."""
+
+early_slot = address.early_slot
 
 
 def input_bytes(value: object, metadata: dict[str, object] | None, settings: Settings) -> bytes:
@@ -112,10 +115,12 @@ def with_early(found: Pause, early: Sequence[tuple[str, str, Verdict | None]]) -
         question = next(q for q in found.questions if q.call == call)
         interrupt = Interrupt.from_bytes(question.record)
         if verdict is None or validate_answer(interrupt, verdict.answer) is not None:
-            mark = f"!{mark}"
+            told = f"!{mark}"
         elif isinstance(verdict.answer, Edit):
-            mark = f"{mark}={approved_digest(interrupt, verdict.answer)}"
-        marks.setdefault(call, []).append(mark)
+            told = f"{mark}={approved_digest(interrupt, verdict.answer)}"
+        else:
+            told = mark
+        marks.setdefault(call, []).append(told)
     questions = tuple(
         replace(q, early=",".join(marks[q.call])) if q.call in marks else q for q in found.questions
     )
@@ -169,12 +174,6 @@ def said(
 def with_siblings(a: Address, others: Sequence[Address]) -> Address:
     """The address with those of the other interrupts of its suspension."""
     return replace(a, siblings=tuple(others))
-
-
-def early_slot(session: str, run: str, seq: int, call: str) -> str:
-    """Where the verdict of an answer that comes before its question lies; one for each (run, sequence, call)."""
-    body = SEPARATOR.join(("early", session, run, str(seq), call))
-    return f"early_{session_hash(session):04x}{content_digest(body.encode())[:32]}"
 
 
 def place(

@@ -95,12 +95,13 @@ def _constants(publish: str) -> str:
         for row in TRANSITIONS
         for after in row.after
     ]
+    states = {"run": f"|{'|'.join(RunState)}|", "interrupt": f"|{'|'.join(Settlement)}|"}
     return "\n".join(
         (
             f"local SEG = {_table(SEGMENTS)}",
             f"local PUBLISH = '{publish}'",
             f"local MOVES = '|{'|'.join(moves)}|'",
-            f"local STATES = {_table({'run': f'|{chr(124).join(RunState)}|', 'interrupt': f'|{chr(124).join(Settlement)}|'})}",
+            f"local STATES = {_table(states)}",
         )
     )
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import msgpack
-
-from ...errors import UnknownId
+from ...core.digest import content_digest
+from ...core.ids import SEPARATOR, session_hash
+from ...errors import Corrupt, UnknownId
 from ..keys import Partition, Pool
-from .values import Read, text
+from .values import Read, text, unpacked, usable
 
 INTERRUPT_FIELDS = ("run", "session", "queue", "agent", "build", "kind", "tool", "audience", "expiry", "mode", "call",
                     "verdict")  # fmt: skip
@@ -130,12 +130,20 @@ def read_addresses(p: Partition, interrupts: Iterable[str]) -> Read[tuple[Addres
     ids = tuple(interrupts)
 
     def decode(replies: list[Any]) -> tuple[Address, ...]:
-        rows = (dict(zip(INTERRUPT_FIELDS, row, strict=True)) for row in replies)
-        return tuple(
-            Address.parse(one, row) for one, row in zip(ids, rows, strict=True) if row["run"] is not None
-        )
+        found = (_address(p, one, reply) for one, reply in zip(ids, replies, strict=True))
+        return tuple(a for a in found if a is not None)
 
-    return Read(tuple(("HMGET", p.key("interrupt", one), *INTERRUPT_FIELDS) for one in ids), decode)
+    commands = tuple(("HMGET", p.key("interrupt", one), *INTERRUPT_FIELDS) for one in ids)
+    return Read(commands, decode, forgiving=True)
+
+
+def _address(p: Partition, interrupt: str, reply: Any) -> Address | None:
+    """None where there is no such record. A key of another type has the address of nothing: the script names it."""
+    try:
+        row = dict(zip(INTERRUPT_FIELDS, usable(reply, p.key("interrupt", interrupt)), strict=True))
+    except Corrupt:
+        return Address.gone(interrupt)
+    return Address.parse(interrupt, row) if row["run"] is not None else None
 
 
 def read_run_address(p: Partition, run: str) -> Read[RunAddress]:
@@ -155,17 +163,27 @@ def read_run_addresses(p: Partition, runs: Iterable[str]) -> Read[tuple[RunAddre
     ids = tuple(runs)
 
     def decode(replies: list[Any]) -> tuple[RunAddress, ...]:
-        rows = ((run, dict(zip(RUN_FIELDS, row, strict=True))) for run, row in zip(ids, replies, strict=True))
-        return tuple(_run_address(run, row) for run, row in rows if row["state"] is not None)
+        found = (_run_row(p, run, reply) for run, reply in zip(ids, replies, strict=True))
+        return tuple(a for a in found if a is not None)
 
-    return Read(tuple(("HMGET", p.key("run", one), *RUN_FIELDS) for one in ids), decode)
+    return Read(tuple(("HMGET", p.key("run", one), *RUN_FIELDS) for one in ids), decode, forgiving=True)
+
+
+def _run_row(p: Partition, run: str, reply: Any) -> RunAddress | None:
+    """As `_address`, of a run."""
+    try:
+        row = dict(zip(RUN_FIELDS, usable(reply, p.key("run", run)), strict=True))
+    except Corrupt:
+        return RunAddress(run, "", Pool("", ""))
+    return _run_address(run, row) if row["state"] is not None else None
 
 
 def _run_address(run: str, fields: dict[str, Any]) -> RunAddress:
     f = {name: text(value or "") for name, value in fields.items()}
     ids = tuple(Address.parse(one, {"run": run, "session": f["session"]}) for one in f["ids"].split())
-    return RunAddress(run, f["session"], Pool(f["queue"], f["agent"], f["build"]), ids, f["mode"],
-                      int(f["fence"] or 0), int(f["seq"] or 0), f["state"], int(f["tries"] or 0))  # fmt: skip
+    fence, seq, tries = (int(f[name]) if f[name].isdecimal() else 0 for name in ("fence", "seq", "tries"))
+    pool = Pool(f["queue"], f["agent"], f["build"])
+    return RunAddress(run, f["session"], pool, ids, f["mode"], fence, seq, f["state"], tries)
 
 
 def read_aliases(p: Partition, session: str, call: str) -> Read[tuple[str, ...]]:
@@ -177,17 +195,33 @@ def read_aliases(p: Partition, session: str, call: str) -> Read[tuple[str, ...]]
     return Read((("HGET", p.key("aliases", session), f"call:{call}"),), decode)
 
 
+def early_slot(session: str, run: str, seq: int, call: str) -> str:
+    """Where the verdict of an answer that comes before its question lies; one for each (run, sequence, call)."""
+    body = SEPARATOR.join(("early", session, run, str(seq), call))
+    return f"early_{session_hash(session):04x}{content_digest(body.encode())[:32]}"
+
+
+def early_identity(session: str, call: str) -> str:
+    """What the verdict of an answer that comes before its question is about."""
+    return f"{session}/{call}"[:256]
+
+
 def read_early(
     p: Partition, session: str, run: str, seq: int, calls: Iterable[str]
 ) -> Read[tuple[tuple[str, str, str], ...]]:
-    """The answers that came before these calls asked: (call id, digest, where its verdict lies), each."""
+    """The answers that came before these calls asked: (call id, digest, where its verdict lies), each.
+
+    Raises `Corrupt` where another program wrote there.
+    """
     fields = [(call, name) for call in calls for name in (f"r {run} {seq} {call}", f"c {call}")]
 
     def decode(replies: list[Any]) -> tuple[tuple[str, str, str], ...]:
         found = []
         for (call, _), packed in zip(fields, replies[0], strict=True):
             if packed is not None:
-                row = msgpack.unpackb(packed, raw=True)
+                row = unpacked(packed, 7)
+                if row is None:
+                    raise Corrupt(p.key("early", session), "it holds an answer that cannot be read")
                 found.append((call, text(row[2]), text(row[3])))
         return tuple(found)
 

@@ -4,17 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgpack
-
-from ...core.answers import Principal, Verdict
-from ...core.digest import content_digest
-from ...core.models import UNREADABLE, InputRecord, Interrupt, InterruptState, ResultRecord
-from ...core.records import HistoryEntry, InterruptRecord, Resolution, RunRecord
-from ...core.states import Mode, RunState, Settlement
-from ...errors import Corrupt
+from ...core.answers import Verdict
+from ...core.models import InterruptState
+from ...core.records import HistoryEntry, InterruptRecord, RunRecord
 from ..keys import Partition, Pool
 from .address import Address
-from .answers import instant, moment, principal
+from .decode import history_entry, interrupt_record, run_record
 from .values import Arg, Read, pairs, text
 
 
@@ -26,50 +21,6 @@ def _commands(p: Partition, interrupt: str, slot: str = "") -> tuple[tuple[Arg, 
     )
 
 
-def _record(p: Partition, interrupt: str, replies: Sequence[Any]) -> InterruptRecord | None:
-    """One interrupt from its three keys; what cannot be read is reported in `problem` and counts as open."""
-    f = pairs(replies[0])
-    if not f:
-        return None
-    get = {name: text(value) for name, value in f.items()}.get
-    problem, question, resolution = None, UNREADABLE, None
-    opened = instant(get("opened", "0"))
-    word = get("state", "")
-    state = Settlement(word) if word in set(Settlement) else Settlement.OPEN
-    try:
-        question = Interrupt.from_bytes(replies[1] or b"", key=p.key("question", interrupt))
-        if word not in set(Settlement):
-            raise Corrupt(p.key("interrupt", interrupt), f"its state {word!r} is not known")  # noqa: TRY301
-        if state is not Settlement.OPEN:
-            resolution = _resolution(p, interrupt, f, state, replies[2])
-    except Corrupt as broken:
-        problem = str(broken)
-    return InterruptRecord(
-        id=interrupt, run_id=get("run", ""), session_id=get("session", ""), seq=int(get("seq", "0")),
-        queue=get("queue", ""), agent=get("agent", ""), build=get("build"), state=state, opened_at=opened,
-        deadline=moment(get("deadline", "")), interrupt=question, digest=get("digest", ""), resolution=resolution,
-        problem=problem,
-    )  # fmt: skip
-
-
-def _resolution(
-    p: Partition, interrupt: str, f: dict[str, bytes], state: Settlement, verdict: bytes | None
-) -> Resolution:
-    answer = None
-    if f.get("answer"):
-        key = p.key("verdict", text(f.get("verdict", interrupt)))
-        if verdict is None:
-            raise Corrupt(key, "the interrupt is marked as answered, and there is no verdict")
-        if content_digest(verdict) != text(f.get("mark", b"")):
-            raise Corrupt(key, "it is not the verdict that the interrupt's mark is about")
-        answer = Verdict.from_bytes(verdict, key=key).answer
-    return Resolution(
-        interrupt_id=interrupt, state=state, answer=answer, by=principal(f.get("by", b"")),
-        at=instant(f.get("at", b"0")),
-        op=text(f["op"]) if "op" in f else None, reason=text(f["why"]) if "why" in f else None,
-    )  # fmt: skip
-
-
 def read_asked(p: Partition, interrupt: str) -> Read[tuple[Address, InterruptRecord] | None]:
     """One open interrupt with its question, and where it lies; None where there is none.
 
@@ -77,10 +28,13 @@ def read_asked(p: Partition, interrupt: str) -> Read[tuple[Address, InterruptRec
     """
 
     def decode(replies: list[Any]) -> tuple[Address, InterruptRecord] | None:
-        record = _record(p, interrupt, replies)
-        return (Address.parse(interrupt, pairs(replies[0])), record) if record else None
+        record = interrupt_record(p, interrupt, replies)
+        if record is None:
+            return None
+        foreign = isinstance(replies[0], Exception)
+        return Address.gone(interrupt) if foreign else Address.parse(interrupt, pairs(replies[0])), record
 
-    return Read(_commands(p, interrupt), decode)
+    return Read(_commands(p, interrupt), decode, forgiving=True)
 
 
 def read_interrupts(p: Partition, ids: Sequence[tuple[str, str]]) -> Read[tuple[InterruptRecord, ...]]:
@@ -88,25 +42,20 @@ def read_interrupts(p: Partition, ids: Sequence[tuple[str, str]]) -> Read[tuple[
     commands = tuple(command for one, slot in ids for command in _commands(p, one, slot))
 
     def decode(replies: list[Any]) -> tuple[InterruptRecord, ...]:
-        found = (_record(p, one, replies[3 * n : 3 * n + 3]) for n, (one, _) in enumerate(ids))
+        found = (interrupt_record(p, one, replies[3 * n : 3 * n + 3]) for n, (one, _) in enumerate(ids))
         return tuple(record for record in found if record is not None)
 
-    return Read(commands, decode)
+    return Read(commands, decode, forgiving=True)
 
 
 def read_slots(p: Partition, ids: Sequence[str]) -> Read[tuple[tuple[str, str], ...]]:
     """Where the verdict of each interrupt lies, where that is not under its own id (an early answer)."""
 
     def decode(replies: list[Any]) -> tuple[tuple[str, str], ...]:
-        return tuple((one, text(slot or "")) for one, slot in zip(ids, replies, strict=True))
+        slots = ("" if isinstance(slot, Exception) else text(slot or "") for slot in replies)
+        return tuple(zip(ids, slots, strict=True))
 
-    return Read(tuple(("HGET", p.key("interrupt", one), "verdict") for one in ids), decode)
-
-
-def _error(packed: bytes) -> str:
-    at, fence, holder, kind, said = (text(part) for part in msgpack.unpackb(packed, raw=True))
-    when = moment(at)
-    return f"{when:%Y-%m-%d %H:%M:%S} attempt {fence} on {holder or '?'}: {kind}{': ' + said if said else ''}"
+    return Read(tuple(("HGET", p.key("interrupt", one), "verdict") for one in ids), decode, forgiving=True)
 
 
 def read_run(p: Partition, run: str) -> Read[RunRecord | None]:
@@ -118,25 +67,7 @@ def read_run(p: Partition, run: str) -> Read[RunRecord | None]:
         ("LRANGE", p.key("errors", run), 0, -1),
     )
 
-    def decode(replies: list[Any]) -> RunRecord | None:
-        f = {name: text(value) for name, value in pairs(replies[0]).items()}
-        if not f:
-            return None
-        if f.get("state") not in set(RunState):
-            raise Corrupt(p.key("run", run), f"its state {f.get('state')!r} is not known")
-        given = InputRecord.from_bytes(replies[1], key=p.key("input", run)) if replies[1] else InputRecord()
-        result = ResultRecord.from_bytes(replies[2], key=p.key("result", run)).result if replies[2] else None
-        return RunRecord(
-            id=run, session_id=f.get("session", ""), agent=f.get("agent", ""), build=f.get("build"),
-            queue=f.get("queue", ""), priority=int(f.get("priority", "0")), state=RunState(f["state"]),
-            seq=int(f.get("seq", "0")), fence=int(f.get("fence", "0")), tries=int(f.get("tries", "0")),
-            holder=f.get("holder"), lease_until=moment(f.get("lease_until", "")), mode=Mode(f.get("mode", "all")),
-            interrupt_ids=tuple(f.get("ids", "").split()), created_at=instant(f.get("created", "0")),
-            updated_at=instant(f.get("suspended", f.get("created", "0"))), errors=tuple(_error(e) for e in replies[3]),
-            metadata=given.metadata, input=given.input, result=result, protocol_ids=given.protocol_ids,
-        )  # fmt: skip
-
-    return Read(commands, decode)
+    return Read(commands, lambda replies: run_record(p, run, replies), forgiving=True)
 
 
 def read_input(p: Partition, run: str) -> Read[tuple[bytes | None, bytes | None]]:
@@ -147,7 +78,19 @@ def read_input(p: Partition, run: str) -> Read[tuple[bytes | None, bytes | None]
 def read_state(p: Partition, run: str) -> Read[InterruptState | None]:
     """The frozen state of a run's last pause; None where it never paused. Raises `Corrupt`."""
     key = p.key("state", run)
-    return Read((("GET", key),), lambda r: InterruptState.from_bytes(r[0], key=key) if r[0] else None)
+
+    def decode(replies: list[Any]) -> InterruptState | None:
+        return frozen(replies[0], key, text(replies[1] or "")) if replies[0] else None
+
+    return Read((("GET", key), ("HGET", p.key("run", run), "suspended")), decode)
+
+
+def frozen(data: bytes, key: str, suspended: str) -> InterruptState:
+    """A state as stored, with the time that the script set where its writer left it open (Unix seconds)."""
+    state = InterruptState.from_bytes(data, key=key)
+    if state.interrupted_at is not None or not suspended.isdecimal():
+        return state
+    return state.model_copy(update={"interrupted_at": int(suspended) // 1_000_000})
 
 
 def read_verdict(p: Partition, slot: str) -> Read[Verdict | None]:
@@ -200,18 +143,8 @@ def read_active(p: Partition, session: str) -> Read[dict[str, int]]:
 def read_history(p: Partition, session: str, start: int, stop: int) -> Read[tuple[HistoryEntry, ...]]:
     """Entries of a session's history, oldest first, by their place (negative: from the end)."""
     return Read(
-        (("LRANGE", p.key("history", session), start, stop),), lambda r: tuple(_entry(e) for e in r[0])
+        (("LRANGE", p.key("history", session), start, stop),), lambda r: tuple(history_entry(e) for e in r[0])
     )
-
-
-def _entry(packed: bytes) -> HistoryEntry:
-    _, event, run, seq, interrupt, state, by, op, digest, detail, *_ = msgpack.unpackb(packed[16:], raw=True)
-    who: Principal | None = principal(by)
-    return HistoryEntry(
-        at=instant(packed[:16].lstrip(b"0")), event=text(event), run_id=text(run), seq=int(seq or 0),
-        interrupt_id=text(interrupt) or None, state=text(state) or None, by=who, op=text(op) or None,
-        digest=text(digest) or None, detail=text(detail) or None,
-    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +159,7 @@ class Counts:
 def read_counts(p: Partition) -> Read[Counts]:
     """How many interrupts are open and how many runs dead, and which pools there are."""
     commands = (("ZCARD", p.key("open")), ("ZCARD", p.key("dead")), ("SMEMBERS", p.key("pools")))
-    return Read(
-        commands, lambda r: Counts(int(r[0]), int(r[1]), tuple(Pool.parse(text(one)) for one in r[2]))
-    )
+    return Read(commands, lambda r: Counts(int(r[0]), int(r[1]), Pool.known(text(one) for one in r[2])))
 
 
 def read_ready(p: Partition, pools: Sequence[Pool]) -> Read[tuple[int, ...]]:
@@ -243,7 +174,7 @@ def read_workers(p: Partition) -> Read[dict[str, tuple[int, bytes]]]:
         found = {}
         for name, value in pairs(replies[0]).items():
             at, _, record = value.partition(b" ")
-            found[name] = (int(at), record)
+            found[name] = (int(at) if at.isdigit() else 0, record)
         return found
 
     return Read((("HGETALL", p.key("workers")),), decode)

@@ -51,7 +51,7 @@ def read_due(p: Partition, now: int, period: timedelta, limit: int, audiences: S
             tuple(member[2:] for member in timers if member.startswith("r ")),
             tuple(text(member) for member in replies[1]),
             {a: tuple(text(one) for one in found) for a, found in zip(audiences, replies[3:], strict=True)},
-            tuple(Pool.parse(text(one)) for one in replies[2]),
+            Pool.known(text(one) for one in replies[2]),
         )
 
     return Read(tuple(commands), decode)

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+import msgpack
+
 from ...core.settings import Settings
-from ...errors import BrokerError, Corrupt, UnsuitableServer
+from ...errors import BrokerError, Corrupt, Unavailable, UnsuitableServer
+from ..connect import meaning
 from ..keys import Partition
 
 T_co = TypeVar("T_co", covariant=True)
@@ -113,6 +116,25 @@ def check_faults(reply: Reply) -> None:
         raise UnsuitableServer(
             f"a script failed on it: {text(reply[1])}", "Nothing was written; please report this"
         )
+
+
+def usable(reply: Any, key: str) -> Any:
+    """A reply of a forgiving read; raises `Corrupt` where the key holds another type, else what the error means."""
+    if not isinstance(reply, Exception):
+        return reply
+    if str(reply).startswith("WRONGTYPE"):
+        raise Corrupt(key, "it holds another type, so it was written by another program")
+    fault = meaning(reply)
+    raise fault if isinstance(fault, BrokerError) else Unavailable(str(fault))
+
+
+def unpacked(packed: bytes, least: int) -> list[Any] | None:
+    """The parts of a list that a script packed, None where these bytes are none of ours."""
+    try:
+        parts = msgpack.unpackb(packed, raw=True)
+    except (ValueError, TypeError, RecursionError, msgpack.exceptions.UnpackException):
+        return None
+    return parts if isinstance(parts, list) and len(parts) >= least else None
 
 
 def text(value: object) -> str:
