@@ -1,6 +1,6 @@
 """Recorded runs, replayed through real workers and approvers: does each end as it did, with each tool run once?"""
 
-from .main import Options, Progress, Replay, replay
+from .main import Options, Progress, Replay, replay, run
 from .report import Report
 
-__all__ = ["Options", "Progress", "Replay", "Report", "replay"]
+__all__ = ["Options", "Progress", "Replay", "Report", "replay", "run"]
