@@ -10,11 +10,28 @@ from collections.abc import AsyncIterator, Awaitable
 from time import monotonic
 from typing import Any
 
+from ..errors import InvalidInput
 from ..store.connect import FAULTS, AsyncClient, Options, async_client, async_client_like
 
-__all__ = ["Announcements", "Client", "Eventually", "Lock", "deadline", "make_client", "monotonic", "sleep"]
+__all__ = [
+    "Announcements",
+    "Client",
+    "Eventually",
+    "Home",
+    "Lock",
+    "Slots",
+    "Stopped",
+    "deadline",
+    "make_client",
+    "monotonic",
+    "sleep",
+]
+
+SUBSCRIBE_SECONDS = 3.0
 
 Client = AsyncClient
+Stopped = (asyncio.CancelledError, KeyboardInterrupt, SystemExit)
+"""What ends a block from outside, through no fault of what it does."""
 Eventually = Awaitable
 """What a call gives: an awaitable here, itself in the other colour."""
 Lock = asyncio.Lock
@@ -25,6 +42,48 @@ deadline = asyncio.timeout
 def make_client(source: Any, how: Options, seconds: float) -> Client:  # noqa: ARG001 - the blocking twin needs it
     """A client of our own for a URL, or with the address and credentials of a client that somebody made."""
     return async_client(source, how) if isinstance(source, str) else async_client_like(source, how)
+
+
+class Home:
+    """The event loop that connections belong to: no other one can use them."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def enter(self) -> bool:
+        """Whether what was made in an earlier loop is lost, since that one is closed. Raises for a living one."""
+        loop, before = asyncio.get_running_loop(), self._loop
+        if before is loop:
+            return False
+        if before is not None and not before.is_closed():
+            raise InvalidInput("broker", "is at work in another event loop", "one broker for each event loop")
+        self._loop = loop
+        return before is not None
+
+    def leave(self) -> None:
+        """Nothing is left that belongs to a loop."""
+        self._loop = None
+
+
+class Slots:
+    """How many calls may be under way at once: as many as there are connections for them."""
+
+    def __init__(self, most: int) -> None:
+        self._free = asyncio.Semaphore(most)
+
+    async def take(self, seconds: float) -> bool:
+        """Whether a place was free within so many seconds. Give it back afterwards."""
+        if not self._free.locked():
+            return await self._free.acquire()
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._free.acquire()
+        except TimeoutError:
+            return False
+
+    def give(self) -> None:
+        """Gives a place back."""
+        self._free.release()
 
 
 class Bell:
@@ -49,21 +108,25 @@ class Bell:
 
 
 class Announcements:
-    """One subscribed connection for all waiters of a process, however many there are."""
+    """One subscribed connection for all waiters of a process, however many there are, over a client of its own."""
 
     def __init__(self, client: Client) -> None:
+        self._client = client
         self._pubsub = client.pubsub(ignore_subscribe_messages=False)
         self._bells: dict[str, set[Bell]] = defaultdict(set)
-        self._known: set[str] = set()
+        self._new: set[str] = set()
+        self._turn = asyncio.Lock()  # the client's object would open a connection for each of several at once
         self._task: asyncio.Task[None] | None = None
 
     @contextlib.asynccontextmanager
     async def listen(self, channel: str) -> AsyncIterator[Bell]:
-        """A bell for one channel. It rings at once when the subscription stands: look at the records then."""
+        """A bell for one channel. It rings when the subscription stands: look at the records then."""
         bell = Bell()
+        if channel not in self._bells:
+            self._new.add(channel)
         self._bells[channel].add(bell)
         try:
-            await self._subscribe(channel)
+            await self._subscribe()
             if self._task is None or self._task.done():
                 self._task = asyncio.create_task(self._read())
             yield bell
@@ -71,15 +134,27 @@ class Announcements:
             self._bells[channel].discard(bell)
             if not self._bells[channel]:
                 del self._bells[channel]
-                self._known.discard(channel)
-                with contextlib.suppress(*FAULTS):
-                    await self._pubsub.unsubscribe(channel)
+                await self._unsubscribe(channel)
 
-    async def _subscribe(self, channel: str) -> None:
-        try:
-            await self._pubsub.subscribe(channel)
-        except FAULTS:
-            self._ring_all()
+    async def _subscribe(self) -> None:
+        async with self._turn:
+            if not self._new:
+                return
+            new, self._new = self._new, set()
+            try:
+                async with asyncio.timeout(SUBSCRIBE_SECONDS):
+                    await self._pubsub.subscribe(*new)
+            except FAULTS:
+                self._new |= self._bells.keys()
+                self._ring_all()
+
+    async def _unsubscribe(self, channel: str) -> None:
+        async with self._turn:
+            if channel not in self._bells:
+                self._new.discard(channel)
+                with contextlib.suppress(*FAULTS):
+                    async with asyncio.timeout(SUBSCRIBE_SECONDS):
+                        await self._pubsub.unsubscribe(channel)
 
     def _ring_all(self) -> None:
         for bells in self._bells.values():
@@ -89,27 +164,29 @@ class Announcements:
     async def _read(self) -> None:
         pause = 0.02
         while True:
+            message = None
             try:
-                message = await self._pubsub.get_message(timeout=None)
-                pause = 0.02
+                await self._subscribe()
+                if self._pubsub.connection is not None:
+                    message = await self._pubsub.get_message(timeout=None)
             except FAULTS:
-                # The client subscribes again by itself when it reads next; what was missed is in the records.
+                # What was missed meanwhile is in the records: everybody looks there.
+                self._new |= self._bells.keys()
                 self._ring_all()
+            if message is None:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, 1.0)
                 continue
-            if message is None:
-                await asyncio.sleep(pause)
-                continue
+            pause = 0.02
             channel = message["channel"]
             for bell in self._bells.get(channel.decode() if isinstance(channel, bytes) else channel, ()):
                 bell.ring()
 
     async def aclose(self) -> None:
-        """Ends the reading task and gives the connection back."""
+        """Ends the reading task and closes the connection."""
         if self._task is not None:
             self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+            await asyncio.gather(self._task, return_exceptions=True)
         with contextlib.suppress(*FAULTS):
             await self._pubsub.aclose()
+            await self._client.aclose()

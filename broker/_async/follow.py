@@ -8,7 +8,7 @@ from typing import Any
 from ..core.models import Audience
 from ..core.records import InterruptRecord
 from ..core.states import Settlement
-from ..errors import BrokerError, Unavailable
+from ..errors import BrokerError, OutOfMemory, Unavailable, UnsuitableServer
 from ..store.commands import reads, sweep
 from ..store.commands.sweep import Entry
 from ..store.commands.values import text
@@ -21,6 +21,7 @@ log = logging.getLogger("broker")
 
 BLOCK_MS = 1000
 MARGIN_SECONDS = 3.0
+LEAVE_SECONDS = 1.0
 
 
 class Delivery:
@@ -44,13 +45,29 @@ class Follower:
         self._batch = batch
         self._claim_ms = round(claim_after.total_seconds() * 1000)
         self._claim_at = 0.0
+        self._claim_from: dict[str, Any] = {}
         self._fresh = True
         self._streams = {p.key("interrupts"): p for p in link.space.all()}
         self._client: Client = make_client(link.source, link.options, BLOCK_MS / 1000 + MARGIN_SECONDS)
 
     async def aclose(self) -> None:
         """Gives the connection back. What was not acknowledged goes to another reader."""
-        await self._client.aclose()
+        try:
+            async with deadline(LEAVE_SECONDS):
+                for stream in self._streams:
+                    await self._leave(stream)
+        except FAULTS:
+            pass
+        finally:
+            await self._client.aclose()
+
+    async def _leave(self, stream: str) -> None:
+        """Takes the name of this reader out of the group, unless entries are still on it: they would go with it."""
+        rows = await self._client.execute_command(
+            "XPENDING", stream, self._group, "-", "+", 1, self._consumer
+        )
+        if not rows:
+            await self._client.execute_command("XGROUP", "DELCONSUMER", stream, self._group, self._consumer)
 
     async def deliveries(self) -> AsyncIterator[Delivery]:
         """Deliveries for ever; a lost server only makes them late."""
@@ -59,7 +76,7 @@ class Follower:
             try:
                 entries = await self._next()
                 pause = 0.05
-            except (*FAULTS, Unavailable) as error:
+            except (*FAULTS, OutOfMemory, Unavailable) as error:
                 self._fresh, pause = True, min(pause * 2, 1.0)
                 self._pass_over(error)
                 await sleep(pause)
@@ -93,9 +110,9 @@ class Follower:
         fault = meaning(error)
         if isinstance(fault, NoGroup):
             log.warning("group %s is gone: the server lost data; creating it again", self._group)
-        elif isinstance(fault, BrokerError) and not isinstance(fault, Unavailable):
+        elif isinstance(fault, BrokerError) and not isinstance(fault, OutOfMemory | Unavailable):
             raise fault from None
-        elif not isinstance(fault, Gone | Later | Unavailable):
+        elif not isinstance(fault, BrokerError | Gone | Later):
             raise error
 
     async def _acknowledge(self, entry: Entry) -> None:
@@ -157,10 +174,11 @@ class Follower:
                     self._group,
                     self._consumer,
                     self._claim_ms,
-                    "0",
+                    self._claim_from.get(stream, "0"),
                     "COUNT",
                     self._batch,
                 )
+            self._claim_from[stream] = reply[0]  # it looks at some entries at a time, from where it left off
             entries += await self._usable(p, reply[1])
         return entries
 

@@ -7,6 +7,7 @@ setting (`patience`); after it the caller is told that the outcome is not known.
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -23,12 +24,24 @@ from ..store.connect import FAULTS, Gone, Later, NoScript, Options, meaning
 from ..store.keys import Keyspace
 from ..store.scripts import Rendering
 from ..telemetry import Observer
-from ._runtime import Announcements, Client, Eventually, Lock, deadline, make_client, monotonic, sleep
+from ._runtime import (
+    Announcements,
+    Client,
+    Eventually,
+    Home,
+    Lock,
+    Slots,
+    deadline,
+    make_client,
+    monotonic,
+    sleep,
+)
 
 T = TypeVar("T")
 
 CALL_SECONDS = 5.0
 CHASES = 8
+WAITS_AT_ONCE = 10_000
 
 
 class Link:
@@ -50,11 +63,16 @@ class Link:
         self._wanted = ns.Wanted(partitions, settings)
         if settings is not None and settings.durability != Durability.memory():
             raise InvalidInput("settings.durability", "is not offered by this release", "memory")
+        self._home = Home()
+        self._clock = (0, 0.0)
+        self._forget()
+
+    def _forget(self) -> None:
         self._client: Client | None = None
         self._announcements: Announcements | None = None
         self._lock = Lock()
+        self._slots = Slots(self.options.max_connections)
         self._found: ns.Found | None = None
-        self._clock = (0, 0.0)
 
     # Opening and closing ---------------------------------------------------------------------------------------
 
@@ -79,6 +97,8 @@ class Link:
 
     def open(self) -> None:
         """Connects, checks the server and the namespace, creates the namespace where it is new. Safe to repeat."""
+        if self._home.enter():
+            self._forget()
         if self._found is not None:
             return
         with self._lock:
@@ -86,14 +106,21 @@ class Link:
                 return
             facts = self._persist(lambda: self._send(ns.SERVER_FACTS, forgiving=True), writes=False)
             ns.check_server(facts)
-            found = ns.check_namespace(
-                self.namespace,
-                self._wanted,
-                self._one(ns.create(self.namespace, self._wanted), Settings()),
-            )
+            found = self._namespace(self._wanted)
             self.can_decide = self._check_commands(found)
             self._clock = (self._now(), monotonic())
             self._found = found
+
+    def keep_namespace(self) -> None:
+        """Writes the namespace's settings again where the server has lost them. Raises where they are others now."""
+        if self._found is not None:
+            self._namespace(ns.Wanted(self._found.space.count, self._found.settings))
+
+    def _namespace(self, wanted: ns.Wanted) -> ns.Found:
+        # Read first: a server at its memory limit lets nobody create, and everybody go on.
+        there = self._persist(lambda: self._send((ns.read(self.namespace),)), writes=False, pick=0)
+        fields = ns.fields(there) or self._one(ns.create(self.namespace, wanted), Settings())
+        return ns.check_namespace(self.namespace, wanted, fields)
 
     def _check_commands(self, found: ns.Found) -> bool:
         """Whether this user may write verdicts; raises `NotPermitted` where it may not even pause and resume."""
@@ -106,19 +133,21 @@ class Link:
             return False
 
     def close(self) -> None:
-        """Closes every connection. Safe to repeat."""
+        """Closes every connection. Safe to repeat; a closed one opens again at the next call."""
         announcements, client = self._announcements, self._client
         self._announcements = self._client = self._found = None
         if announcements is not None:
             announcements.close()
         if client is not None:
             client.close()
+        self._home.leave()
 
     @property
     def announcements(self) -> Announcements:
-        """What is announced on channels: one subscribed connection for this process."""
+        """What is announced on channels."""
         if self._announcements is None:
-            self._announcements = Announcements(self.client)
+            roomy = replace(self.options, max_connections=WAITS_AT_ONCE)
+            self._announcements = Announcements(make_client(self.source, roomy, CALL_SECONDS))
         return self._announcements
 
     # Time ------------------------------------------------------------------------------------------------------
@@ -214,12 +243,16 @@ class Link:
         ends, unsure, attempt = monotonic() + self.patience, False, 0
         while True:
             fault: BaseException
+            if not self._slots.take(ends - monotonic()):
+                raise Unavailable("too many calls are under way at once", unsure=unsure)
             try:
                 with deadline(CALL_SECONDS):
                     reply = call()
                 return reply if pick is None else reply[pick]
             except FAULTS as error:
                 fault = meaning(error)
+            finally:
+                self._slots.give()
             if not isinstance(fault, Gone | Later):
                 raise fault if isinstance(fault, BrokerError) else Unavailable(str(fault), unsure=unsure)
             unsure = unsure or (writes and isinstance(fault, Gone))

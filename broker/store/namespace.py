@@ -70,20 +70,30 @@ def _ms(span: timedelta) -> int:
     return round(span.total_seconds() * 1000)
 
 
+def read(namespace: str) -> tuple[str, str]:
+    """The command that reads the settings of a namespace."""
+    return ("HGETALL", meta_key(namespace))
+
+
+def fields(reply: Any) -> dict[str, str]:
+    """The settings in the reply to `read`; empty where the namespace is new."""
+    return {name: text(value) for name, value in pairs(reply).items()}
+
+
 def create(namespace: str, wanted: Wanted) -> Command[dict[str, str]]:
     """The settings of a namespace, created where it is new."""
     settings = wanted.settings or Settings()
-    fields: dict[str, Any] = {"wire": WIRE_VERSION, "epoch": 1, "partitions": wanted.partitions or 1}
-    fields |= {name: _ms(getattr(settings, name)) for name in KEPT}
-    fields["durability"] = str(settings.durability)
-    flat = [part for pair in fields.items() for part in pair]
+    told: dict[str, Any] = {"wire": WIRE_VERSION, "epoch": 1, "partitions": wanted.partitions or 1}
+    told |= {name: _ms(getattr(settings, name)) for name in KEPT}
+    told["durability"] = str(settings.durability)
+    flat = [part for pair in told.items() for part in pair]
     key = meta_key(namespace)
     partition = Partition(key.removesuffix(":meta"))
 
     def decode(_: int, reply: Reply) -> dict[str, str]:
-        return {name: text(value) for name, value in pairs(reply[1:]).items()}
+        return fields(reply[1:])
 
-    return Command("namespace", partition, (Item((key,), (len(fields), *flat)),), decode)
+    return Command("namespace", partition, (Item((key,), (len(told), *flat)),), decode)
 
 
 def check_namespace(namespace: str, wanted: Wanted, found: dict[str, str]) -> Found:
