@@ -8,7 +8,8 @@ from typing import Any
 
 import typer
 
-from . import answering, demo, looking, operating, replay, serving
+from . import answering, helping, looking, operating, replay, serving
+from .demo.command import demo
 from .faults import INTERRUPTED, UNEXPECTED, unexpected
 from .invocation import As, Debug, Json, Namespace, Url, command, complain, silence
 from .safe import machine_json
@@ -33,7 +34,7 @@ COMMANDS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("Operate", "withdraw", operating.withdraw),
     ("Server", "up", serving.up),
     ("Server", "down", serving.down),
-    ("Try", "demo", demo.demo),
+    ("Try", "demo", demo),
     ("Try", "replay", replay.replay),
 )
 
@@ -41,12 +42,12 @@ COMMANDS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
 def build() -> typer.Typer:
     """The command line, ready to be run."""
     app = typer.Typer(
-        name="broker", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
+        name="broker", add_completion=False, pretty_exceptions_enable=False, cls=helping.Group,
         context_settings={"help_option_names": ["-h", "--help"]},
     )  # fmt: skip
     app.callback(invoke_without_command=True)(_start)
     for panel, name, function in COMMANDS:
-        app.command(name, rich_help_panel=panel)(command(function))
+        app.command(name, cls=helping.Command, rich_help_panel=panel)(command(function))
     return app
 
 
@@ -54,13 +55,10 @@ def _start(
     context: typer.Context, *, url: Url = None, namespace: Namespace = None, as_: As = None, json_: Json = None,
     debug: Debug = None,
 ) -> int:  # fmt: skip
-    """Agents pause, people and machines answer, other workers go on.
-
-    Every command says with --help what it takes. Exit codes and JSON are in the manual, under CLI.
-    """
+    """Agents pause, people answer, other workers go on. `--help` after a command says more."""
     context.obj = {"url": url, "namespace": namespace, "as_": as_, "json_": json_, "debug": debug}
     if context.invoked_subcommand is None:
-        sys.stdout.write(context.get_help() + "\n")
+        context.get_help()
     return 0
 
 

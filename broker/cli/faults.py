@@ -23,7 +23,9 @@ def fault_facts(error: BrokerError) -> dict[str, JSON]:
     told: dict[str, JSON] = {"code": error.code, "exit_code": error.exit_code, "message": str(error)}
     if isinstance(error, Refused):
         return told | {"outcome": error.outcome.to_json() if isinstance(error.outcome, Told) else None}
-    return told | {name: list(value) if isinstance(value, tuple) else value for name, value in vars(error).items()}
+    return told | {
+        name: list(value) if isinstance(value, tuple) else value for name, value in vars(error).items()
+    }
 
 
 def fault_json(error: BrokerError) -> str:
@@ -32,7 +34,9 @@ def fault_json(error: BrokerError) -> str:
 
 
 def unexpected(error: BaseException) -> tuple[str, str]:
-    """The sentence and the JSON for a fault nobody foresaw. What it says itself may hold payloads, so it is left out."""
+    """The sentence and the JSON for a fault nobody foresaw. Its own text may hold payloads and is left out."""
     name = safe(type(error).__name__)
     sentence = f"something went wrong inside the broker ({name}); with --debug it says where."
-    return sentence, machine_json({"code": "unexpected", "exit_code": UNEXPECTED, "message": sentence, "error": name})
+    return sentence, machine_json(
+        {"code": "unexpected", "exit_code": UNEXPECTED, "message": sentence, "error": name}
+    )

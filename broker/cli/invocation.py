@@ -1,5 +1,6 @@
-"""What every command is given: where to go, who asks, how to speak. The options for it may stand before or after
-the command's name.
+"""What every command is given: where to go, who asks, how to speak.
+
+The options for it may stand before or after the command's name.
 """
 
 import asyncio
@@ -9,9 +10,10 @@ import getpass
 import inspect
 import logging
 import os
+import signal
 import sys
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -22,7 +24,7 @@ from .._async.client import AsyncBroker
 from ..core.answers import Principal
 from ..core.settings import Settings
 from ..errors import BrokerError, InvalidInput
-from .faults import BROKEN_PIPE, INTERRUPTED, UNEXPECTED, fault_json, unexpected
+from .faults import BROKEN_PIPE, INTERRUPTED, TERMINATED, UNEXPECTED, fault_json, unexpected
 from .screen import Screen
 
 PANEL = "Everywhere"
@@ -31,23 +33,31 @@ PATIENCE_SECONDS = 3.0
 Url = Annotated[
     str | None,
     typer.Option(
-        "--url", metavar="URL", rich_help_panel=PANEL, help="The server; else BROKER_URL, else the embedded one."
+        "--url",
+        metavar="URL",
+        rich_help_panel=PANEL,
+        help="The server; else BROKER_URL, else the embedded one.",
     ),
 ]
 Namespace = Annotated[
     str | None,
-    typer.Option("--namespace", metavar="NAME", rich_help_panel=PANEL, help="Else BROKER_NAMESPACE, else 'default'."),
+    typer.Option(
+        "--namespace", metavar="NAME", rich_help_panel=PANEL, help="Else BROKER_NAMESPACE, else 'default'."
+    ),
 ]
 As = Annotated[
     str | None,
-    typer.Option("--as", metavar="NAME", rich_help_panel=PANEL, help="Who you are, unverified; else your user name."),
+    typer.Option(
+        "--as", metavar="NAME", rich_help_panel=PANEL, help="Who you are, unverified; else your user name."
+    ),
 ]
 Json = Annotated[
     bool | None,
-    typer.Option("--json", rich_help_panel=PANEL, help="One JSON value on standard output, faults as JSON too."),
+    typer.Option("--json", rich_help_panel=PANEL, help="One JSON value on standard output; faults too."),
 ]
 Debug = Annotated[
-    bool | None, typer.Option("--debug", rich_help_panel=PANEL, help="Show where a fault came from, and the log.")
+    bool | None,
+    typer.Option("--debug", rich_help_panel=PANEL, help="Show where a fault came from, and the log."),
 ]
 
 SHARED = {"url": Url, "namespace": Namespace, "as_": As, "json_": Json, "debug": Debug}
@@ -103,7 +113,7 @@ def command(function: Command) -> Callable[..., int]:
     """
 
     @functools.wraps(function)
-    def run(context: typer.Context, /, **given: Any) -> int:
+    def run(context: typer.Context, **given: Any) -> int:
         before: dict[str, Any] = context.obj or {}
         shared = {name: given.pop(name) for name in SHARED}
         told = {name: before.get(name) if value is None else value for name, value in shared.items()}
@@ -116,7 +126,9 @@ def command(function: Command) -> Callable[..., int]:
     own = list(inspect.signature(function).parameters.values())[1:]
     keyword = inspect.Parameter.KEYWORD_ONLY
     context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    shared = [inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in SHARED.items()]
+    shared = [
+        inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in SHARED.items()
+    ]
     parameters = [context, *own, *shared]
     run.__signature__ = inspect.Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
     return run
@@ -124,14 +136,16 @@ def command(function: Command) -> Callable[..., int]:
 
 def guarded(invocation: Invocation, function: Command, given: dict[str, Any]) -> int:
     """Runs a command; whatever goes wrong becomes a sentence and an exit code."""
-    logging.getLogger("broker").addHandler(logging.StreamHandler() if invocation.debug else logging.NullHandler())
     try:
-        code = asyncio.run(_whole(function(invocation, **given)))
+        with _logged(on_screen=invocation.debug):
+            code = asyncio.run(_whole(function(invocation, **given)))
         sys.stdout.flush()
     except BrokenPipeError:
         return silence()
     except KeyboardInterrupt:
         return INTERRUPTED
+    except asyncio.CancelledError:
+        return TERMINATED
     except BrokerError as error:
         return complain(invocation.screen, error, str(error), fault_json(error), debug=invocation.debug)
     except Exception as error:  # noqa: BLE001 - a person gets a sentence
@@ -140,10 +154,31 @@ def guarded(invocation: Invocation, function: Command, given: dict[str, Any]) ->
 
 
 async def _whole(work: Awaitable[int | None]) -> int | None:
+    """The command, which ends in order when it is told to terminate: what it has started is stopped."""
+    task = asyncio.current_task()
+    if task is not None:
+        with contextlib.suppress(
+            NotImplementedError, RuntimeError, ValueError
+        ):  # Windows, or not the main thread
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     return await work
 
 
-def complain(screen: Screen, error: BaseException, sentence: str, as_json: str, *, debug: bool = False) -> int:
+@contextlib.contextmanager
+def _logged(*, on_screen: bool) -> Iterator[None]:
+    """The library's log goes to standard error, or nowhere: a person gets sentences."""
+    log = logging.getLogger("broker")
+    handler = logging.StreamHandler() if on_screen else logging.NullHandler()
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+
+
+def complain(
+    screen: Screen, error: BaseException, sentence: str, as_json: str, *, debug: bool = False
+) -> int:
     """Tells a fault in the way that was asked for, and gives its exit code."""
     if debug:
         traceback.print_exception(error)

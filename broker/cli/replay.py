@@ -1,117 +1,103 @@
-"""`replay`: recorded runs through real workers and approvers."""
+"""`broker replay`: recorded runs through real worker and approver processes."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
+from rich.console import RenderableType
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
-from ..replay import Options, Progress, Report, run
-from ..replay.crew import Broken
-from .faults import fault_json
-from .invocation import Invocation, check_url
-from .screen import BAD, DIM, GOOD, Screen, columns, count
+from ..errors import BrokerError
+from ..replay import Options, Report
+from ..replay import Progress as Step
+from ..replay.main import run
+from .faults import UNEXPECTED, fault_json
+from .invocation import Invocation, check_url, complain
+from .screen import BAD, DIM, GOOD, facts
 
-FAILED = 1
+NOTHING_LOST = ("lost", "mismatched", "reruns", "doubled_answers")
 
-RunsFile = Annotated[
-    Path, typer.Argument(metavar="RUNS.jsonl", help="Recorded runs, one a line: run_id, model, messages.")
-]
-Workers = Annotated[int, typer.Option(metavar="N", help="Worker processes.")]
-Approvers = Annotated[int, typer.Option(metavar="N", help="Processes that approve and complete.")]
-Confirm = Annotated[
+Tools = Annotated[
     str | None,
     typer.Option(
-        metavar="TOOL,...", help="Tools that need an approval; else `confirm` of the TOML file beside."
+        metavar="TOOL,...", help="Else what the TOML file beside the runs says.", show_default=False
     ),
-]
-Long = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TOOL,...", help="Tools completed out of band; else `long` of the TOML file beside."
-    ),
-]
-History = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Write every call of any process to the broker, one a line."),
-]
-Effects = Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the keys of the calls that ran.")]
-Timeout = Annotated[
-    float, typer.Option(metavar="SECONDS", min=0, help="Give up what is not finished by then.")
 ]
 
 
 async def replay(
-    cli: Invocation, runs: RunsFile, *, workers: Workers = 3, approvers: Approvers = 2, confirm: Confirm = None,
-    long: Long = None, history: History = None, effects: Effects = None, timeout: Timeout = 300.0,
-) -> int:  # fmt: skip
-    """Replays recorded agent runs through real workers and approvers, and counts what went wrong.
+    cli: Invocation,
+    runs: Annotated[
+        Path, typer.Argument(metavar="RUNS.jsonl", help="One recorded run a line.", show_default=False)
+    ],
+    *,
+    workers: Annotated[int, typer.Option(help="Worker processes.")] = 3,
+    approvers: Annotated[int, typer.Option(help="Approver processes.")] = 2,
+    confirm: Tools = None,
+    long: Tools = None,
+    history: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Record every call of every process.")
+    ] = None,
+    effects: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep what the tools have left.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Give up after so long.")] = 300.0,
+    concurrency: Annotated[int, typer.Option(help="Runs at once in each worker.")] = 8,
+) -> int:
+    """Replays recorded runs through real processes.
 
-    Without --url on a server of its own, which is gone afterwards, in a new namespace each time. Ends with 1 when a
-    run was lost or ended otherwise than recorded, a tool ran twice or an answer was taken twice.
+    Does each end as it did, and does each tool run once? Without --url it has a server of its own. Tools in --confirm
+    wait for an approval, those in --long are completed out of band, all others just run.
     """
     options = Options(
         runs=runs, workers=workers, approvers=approvers, confirm=_tools(confirm), long=_tools(long),
         url=check_url(cli.url), namespace=cli.namespace, history=history, effects=effects, timeout=timeout,
+        concurrency=concurrency,
     )  # fmt: skip
-    with _bar(cli.screen) as tell:
-        report, trouble = await run(options, tell)
-    if trouble:
-        _complain(cli.screen, trouble)
+    report, trouble = await _watched(cli, options)
     if cli.screen.as_json:
         cli.screen.give(report.to_json())
     else:
-        _show(cli.screen, report)
-    return 0 if report.ok else FAILED
+        cli.screen.say(*_told(report))
+    if trouble:
+        fault = BrokerError(trouble)
+        complain(cli.screen, fault, str(fault), fault_json(fault))
+    return 0 if report.ok and trouble is None else UNEXPECTED
 
 
 def _tools(given: str | None) -> frozenset[str] | None:
-    return None if given is None else frozenset(name.strip() for name in given.split(",") if name.strip())
+    return None if given is None else frozenset(name for name in given.replace(",", " ").split())
 
 
-@contextmanager
-def _bar(screen: Screen) -> Iterator[Callable[[Progress], None] | None]:
-    """What to tell how far it is; None where nobody is at the terminal."""
-    if not screen.err.is_terminal:
-        yield None
-        return
-    parts = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
-    with Bar(*parts, TimeElapsedColumn(), console=screen.err, transient=True) as bar:
-        task = bar.add_task("starting the processes", total=None)
-
-        def tell(now: Progress) -> None:
-            words = f"{now.open} waiting, {now.ready} ready"
-            bar.update(task, description=words, completed=now.finished, total=now.runs)
-
-        yield tell
-
-
-def _complain(screen: Screen, trouble: str) -> None:
-    if screen.as_json:
-        screen.err.out(fault_json(Broken(trouble)))
-    else:
-        screen.complain(trouble)
-
-
-def _show(screen: Screen, report: Report) -> None:
-    table = columns(("", "COUNT"), right=("COUNT",))
-    for name, value in report.to_json().items():
-        table.add_row(Text(name.replace("_", " "), style=DIM), f"{value:,}")
-    wrong = ", ".join(
-        (
-            count(report.lost, "run lost", "runs lost"),
-            f"{report.mismatched} mismatched",
-            count(report.reruns, "rerun"),
-            count(report.doubled_answers, "doubled answer"),
-        )
+async def _watched(cli: Invocation, options: Options) -> tuple[Report, str | None]:
+    if cli.screen.as_json or not cli.screen.err.is_terminal:
+        return await run(options)
+    parts = (
+        TextColumn("{task.description}", style=DIM),
+        BarColumn(),
+        TextColumn("{task.completed:.0f} of {task.total:.0f}"),
     )
-    line = Text.assemble(
-        f"{count(report.runs, 'run')}, {count(report.suspensions, 'pause')}, {report.resumed_elsewhere} gone on from "
-        "elsewhere; ",
-        (wrong, GOOD if report.ok else BAD),
-    )
-    screen.say(table, "", line)
+    with Progress(*parts, console=cli.screen.err, transient=True) as bar:
+        task = bar.add_task("starting", total=1)
+
+        def tell(step: Step) -> None:
+            bar.update(
+                task,
+                total=step.runs,
+                completed=step.finished,
+                description=f"{step.open} open, {step.ready} ready",
+            )
+
+        return await run(options, tell)
+
+
+def _told(report: Report) -> list[RenderableType]:
+    counts = report.to_json()
+    rows: list[tuple[str, RenderableType]] = [
+        (name, Text(f"{value:g}", style=BAD if name in NOTHING_LOST and value else ""))
+        for name, value in counts.items()
+    ]
+    good = "Every run ended as it was recorded, and each tool ran once."
+    bad = "Not every run ended as it was recorded, or a tool ran twice."
+    return [facts(rows), "", Text(good if report.ok else bad, style=GOOD if report.ok else BAD)]

@@ -96,7 +96,7 @@ def columns(heads: Sequence[str], *, right: Sequence[str] = (), names: str = "")
 
 def inset(part: RenderableType, left: int = 2) -> Padding:
     """A block, moved to the right."""
-    return Padding(part, (0, 0, 0, left))
+    return Padding(part, (0, 0, 0, left), expand=False)
 
 
 def text(value: str, style: str = "") -> Text:

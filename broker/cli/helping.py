@@ -1,0 +1,84 @@
+"""What `--help` says: one quiet page that fits a terminal, for the command line as a whole and for each command."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+from typer.core import TyperCommand, TyperGroup
+
+from .screen import DIM, NAME, Screen, inset
+
+WIDTH = 24
+"""Columns for the names of options and commands."""
+
+
+class Group(TyperGroup):
+    """The command line as a whole."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as typer calls it
+        """Prints what commands there are, by what they are for."""
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        for style in (DIM, NAME, ""):
+            grid.add_column(style=style, overflow="fold")
+        last = ""
+        for name, command in self.commands.items():
+            panel = str(getattr(command, "rich_help_panel", ""))
+            grid.add_row("" if panel == last else panel, name, _first(command.help))
+            last = panel
+        shared = "  ".join(f"{param.opts[0]} {param.metavar or ''}".strip() for param in self.params)
+        title = Text.assemble(("broker", NAME), " COMMAND [OPTIONS]")
+        Screen().say(title, *_about(self), inset(grid), Text(f"\nWith each: {shared}", style=DIM))
+
+
+class Command(TyperCommand):
+    """One command."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as typer calls it
+        """Prints what it does and what it takes."""
+        arguments = [param for param in self.params if param.param_type_name == "argument"]
+        usage = "".join(f" {param.metavar or param.name}" for param in arguments)
+        parts: list[RenderableType] = [
+            Text.assemble((f"broker {self.name}", NAME), f"{usage} [OPTIONS]"),
+            *_about(self),
+        ]
+        if arguments:
+            rows = [
+                (str(param.metavar or param.name), str(getattr(param, "help", "") or ""))
+                for param in arguments
+            ]
+            parts += [_rows(rows, WIDTH), ""]
+        shared = [param for param in self.params if getattr(param, "rich_help_panel", None)]
+        own = [row for param in self.params if param not in (*arguments, *shared) for row in _option(param)]
+        everywhere = [row for param in shared for row in _option(param)]
+        parts += [_rows(own, WIDTH), "", Text("With every command", style=DIM), _rows(everywhere, WIDTH)]
+        Screen().say(*parts)
+
+
+def _about(command: TyperGroup | TyperCommand) -> list[RenderableType]:
+    return ["", inset(Text(" ".join((command.help or "").split()))), ""]
+
+
+def _first(text: str | None) -> str:
+    return (text or "").split("\n")[0].rstrip(".")
+
+
+def _option(param: Any) -> Iterator[tuple[str, str]]:
+    names = ", ".join(sorted(param.opts, key=len))
+    metavar = param.metavar or ("" if param.is_flag else "N" if isinstance(param.default, int) else "TEXT")
+    default = param.default if isinstance(param.default, int | float) and not param.is_flag else None
+    must = " (needed)" if param.required else ""
+    yield (
+        f"{names} {metavar}".strip(),
+        f"{param.help or ''}{must}{f' [{default}]' if default is not None else ''}",
+    )
+
+
+def _rows(rows: list[tuple[str, str]], width: int) -> RenderableType:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(min_width=width, overflow="fold")
+    grid.add_column(overflow="fold")
+    for name, text in rows:
+        grid.add_row(Text(name), Text(text))
+    return inset(grid)
