@@ -81,7 +81,7 @@ class Crew:
         pipe = asyncio.subprocess.PIPE
         with log.open("wb") as errors:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", f"{__package__}.process", stdin=pipe, stdout=pipe, stderr=errors
+                sys.executable, "-m", __package__, stdin=pipe, stdout=pipe, stderr=errors
             )
         member = Member(part, log, process)
         self.members.append(member)

@@ -30,6 +30,7 @@ MOST_PROCESSES: Final = 256
 AT_ONCE: Final = 32
 PAGE: Final = 1000
 TELL_SECONDS: Final = 0.1
+REMOVALS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class Replay:
     async def __aenter__(self) -> Self:
         async with self._stack as stack:
             self.folder = Path(tempfile.mkdtemp(prefix="broker-replay-"))
-            stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+            stack.push_async_callback(_remove, self.folder)
             self.effects = self.options.effects or self.folder / "effects"
             self.answers = self.folder / "answers"
             self._calls = self.folder / "replay.calls" if self.options.history else None
@@ -220,6 +221,19 @@ async def _spread(work: Callable[[S], Awaitable[T]], over: Iterable[S]) -> list[
             return await work(item)
 
     return list(await asyncio.gather(*(one(item) for item in over)))
+
+
+async def _remove(folder: Path) -> None:
+    """Removes a folder. The watchdog of a server that has just been stopped may still make a lock file in it."""
+    for _ in range(REMOVALS):
+        if _removed(folder):
+            return
+        await asyncio.sleep(TELL_SECONDS)
+
+
+def _removed(folder: Path) -> bool:
+    shutil.rmtree(folder, ignore_errors=True)
+    return not folder.exists()
 
 
 def _empty(*paths: Path | None) -> None:

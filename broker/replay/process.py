@@ -1,4 +1,4 @@
-"""One process of a replay: `python -m broker.replay.process`, with its part as a JSON line on standard input.
+"""One process of a replay: `python -m broker.replay`, with its part as a JSON line on standard input.
 
 It says `ready` on standard output when it is connected, works until its standard input ends (so that it does not
 outlive its parent), then drains.
@@ -95,7 +95,3 @@ def main() -> None:
     part = Part(**json.loads(sys.stdin.readline()))
     transcripts = read_again(Path(part.runs))
     asyncio.run((work if part.role == "worker" else approve)(part, transcripts))
-
-
-if __name__ == "__main__":
-    main()

@@ -10,14 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 from ..core.limits import JSON, check_id, check_json
 from ..errors import InvalidInput
 
 Message = dict[str, Any]
-
-LONGEST_SHOWN: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +102,10 @@ def read_rules(runs: Path) -> Rules:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return Rules()
-    except (OSError, ValueError) as error:
-        raise InvalidInput(str(path), f"cannot be read ({error})", "a TOML file") from None
+    except OSError as error:
+        raise InvalidInput(str(path), f"cannot be read ({error.strerror})", "a TOML file") from None
+    except ValueError as error:
+        raise InvalidInput(str(path), f"is no TOML ({error})", "a TOML file") from None
     tools: dict[str, frozenset[str]] = {}
     for name in ("confirm", "long"):
         value = found.get(name, [])
@@ -128,8 +128,12 @@ def read(path: Path) -> dict[str, Transcript]:
                             f"{path.name}:{number} run_id", "was there before", "one line a run"
                         )
                     found[one.run_id] = one
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(str(path), f"cannot be read ({error})", "a file with one run a line") from None
+    except OSError as error:
+        raise InvalidInput(
+            str(path), f"cannot be read ({error.strerror})", "a file with one run a line"
+        ) from None
+    except UnicodeDecodeError:
+        raise InvalidInput(str(path), "is no UTF-8 text", "a file with one run a line") from None
     if not found:
         raise InvalidInput(str(path), "holds no run", "a file with one run a line")
     return found
