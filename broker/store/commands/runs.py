@@ -132,8 +132,11 @@ def refusal(reply: Reply, run: str) -> Outcome:
 
 
 def lease(p: Partition, wanted: Sequence[tuple[str, Pool, str]], *, nonces: Sequence[str], holder: str,
-          span: timedelta) -> Command[Leased | None]:  # fmt: skip
-    """One lease for each run of `wanted` (id, pool, session) that is free; None for one that is not."""
+          span: timedelta, seq: str = "") -> Command[Leased | None]:  # fmt: skip
+    """One lease for each run of `wanted` (id, pool, session) that is free; None for one that is not.
+
+    With a `seq` only where the run is at that pause still.
+    """
 
     def decode(n: int, reply: Reply) -> Leased | None:
         if text(reply[0]) != "leased":
@@ -145,7 +148,7 @@ def lease(p: Partition, wanted: Sequence[tuple[str, Pool, str]], *, nonces: Sequ
     items = tuple(
         Item(
             tuple(run_keys(p, run, session, pool)),
-            (run, nonce, "", holder, micros(span)),
+            (run, nonce, seq, holder, micros(span)),
             About(session, run),
         )
         for (run, pool, session), nonce in zip(wanted, nonces, strict=True)
