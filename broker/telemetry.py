@@ -1,7 +1,7 @@
 """What somebody who watches the calls of a process is told, and the catalogue of what there is to see. Floor 1.
 
-An observer is given to a broker or a worker and called twice per script call: before it is sent, and when its outcome
-is known, or known to be unknown. What it is told are facts about the call: ids, times, outcomes, fences. Arguments,
+An observer is given to a broker or a worker and called twice per script call, which is everything that can change
+something: before it is sent, and when its outcome is known, or known to be unknown. Plain reads are not told. What it is told are facts about the call: ids, times, outcomes, fences. Arguments,
 payloads, answers and lease tokens are never among them. Without an observer nothing is collected and nothing is paid.
 """
 
@@ -41,10 +41,10 @@ class Observation:
     """One item of one script call. Before it is sent, all that comes back is None.
 
     Times are those of `time.monotonic_ns`, which all processes of a machine share. `number` is the same before and
-    after, and no other's in the process. `outcome` is the code the caller is told, or
-    the word for what happened; None with an `error` says that the call failed: `unsure` and `cancelled` when it may
-    have happened all the same, else the code of an error that changed nothing. `winner` is the operation that was
-    first. `fence` is that of the lease the call showed or got. A suspension may have several interrupts.
+    after, and no other's in the process. `outcome` is the code the caller is told, or the word for what happened;
+    None with an `error` says that the call failed: `unsure` and `cancelled` when it may have happened all the same,
+    else the code of an error that changed nothing. `winner` is the operation that was first. `fence` is that of the
+    lease the call showed or got. A suspension may have several interrupts.
     """
 
     number: int

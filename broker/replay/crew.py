@@ -16,6 +16,7 @@ READY_SECONDS: Final = 60.0
 """How long a process may take until it is connected; a busy machine imports slowly."""
 STOP_SECONDS: Final = 15.0
 """How long it may take to drain; then it is killed."""
+LOOK_SECONDS: Final = 0.5
 TAIL: Final = 2000
 
 WORKER: Final = "worker"
@@ -98,13 +99,13 @@ class Crew:
             raise OSError("not ready")
 
     async def kill(self, member: Member) -> None:
-        """Ends a process without warning."""
-        with suppress(ProcessLookupError):
-            member.process.kill()
-        await member.process.wait()
+        """Ends a process without warning. Safe to repeat."""
         if member in self.members:
             self.members.remove(member)
             self._gone.append(member)
+        with suppress(ProcessLookupError):
+            member.process.kill()
+        await member.process.wait()
 
     async def until_useless(self) -> str:
         """Returns when no process of one of the roles lives: what the last of them said."""
@@ -113,10 +114,14 @@ class Crew:
                 ours = [one for one in self.members if one.part.role == role]
                 if ours and not any(one.is_alive for one in ours):
                     return f"every {role} has ended: {ours[-1].last_words() or 'without a word'}"
-            await asyncio.wait(
-                [asyncio.create_task(one.process.wait()) for one in self.members if one.is_alive],
-                return_when=asyncio.FIRST_COMPLETED,
-            )
+            # Looked at again now and then too, since there may be new ones.
+            alive = [one.process.wait() for one in self.members if one.is_alive]
+            ends = [asyncio.ensure_future(wait) for wait in (*alive, asyncio.sleep(LOOK_SECONDS, 0))]
+            try:
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for end in ends:
+                    end.cancel()
 
     async def stop(self) -> None:
         """Lets every process drain and end; kills those that do not. Safe to repeat."""
