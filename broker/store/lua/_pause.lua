@@ -25,7 +25,7 @@ local function add(r, session, seq, q)
   if q.tool ~= '' then write('ZADD', 'open_tool', q.tool, number, q.id) end
   if deadline ~= '' and q.expiry ~= EXPIRY.WAIT then write('ZADD', 'timers', nil, deadline, 'i ' .. q.id) end
   if q.call ~= '' then
-    local aliases = load('aliases', session)
+    local aliases = map('aliases', session)
     set(aliases, 'call:' .. q.call, (aliases.f['call:' .. q.call] and aliases.f['call:' .. q.call] .. ' ' or '') .. q.id)
     local awaiting = q.audience == 'completions' and CALL.AWAITING_COMPLETION or CALL.AWAITING_CONFIRMATION
     note_call(r.id, q.call, 'suspend', awaiting, q.action == '' and '-' or q.action, q.id)
@@ -38,7 +38,7 @@ end
 -- An answer that came before its question: by (run, sequence, call), or by call alone while no other had that call id.
 -- `q.early` says what the caller made of it: `mark`, `mark=digest` of what an edit lets run, or `!mark` (does not fit).
 local function match_early(r, session, seq, q)
-  local early, aliases, i = load('early', session), load('aliases', session), load('interrupt', q.id)
+  local early, aliases, i = map('early', session), map('aliases', session), load('interrupt', q.id)
   for _, field in ipairs({ 'r ' .. r.id .. ' ' .. seq .. ' ' .. q.call, 'c ' .. q.call }) do
     local a = early_answer(early, field)
     local named = string.sub(field, 1, 1) == 'r'

@@ -73,10 +73,25 @@ local function load(kind, id)
   return r
 end
 
--- A field that is empty is not stored; while the script runs it reads as absent too.
+-- The same for hashes that are maps of a session or a run: a field is read when it is asked for, since they may be long.
+local function map(kind, id)
+  local name = key(kind, id, 'hash')
+  local r = records[name]
+  if r then return r end
+  local fields = setmetatable({}, { __index = function(f, field)
+    local value = redis.call('HGET', name, field)
+    rawset(f, field, value)
+    return value
+  end })
+  r = { kind = kind, id = id, key = name, f = fields, dirty = {} }
+  records[name] = r
+  list[#list + 1] = r
+  return r
+end
+
+-- A field that is empty is not stored; while the script runs it reads as absent too (false, so that nobody looks again).
 local function set(r, field, value)
-  if value == '' then value = nil end
-  r.f[field] = value
+  r.f[field] = value ~= '' and value or false
   r.dirty[field] = true
   r.exists = true
 end
@@ -115,7 +130,7 @@ local function commit()
     local put, drop = {}, {}
     for field in pairs(r.dirty) do
       local value = r.f[field]
-      if value == nil then
+      if not value then
         drop[#drop + 1] = field
       else
         put[#put + 1] = field
@@ -191,7 +206,7 @@ local function offer(r)
 end
 
 local function unlease(r)
-  set(r, 'nonce', '') --@guard unlease
+  set(r, 'nonce', '')
   set(r, 'lease_until', '')
   set(r, 'shown', '')
   write('ZREM', 'timers', nil, 'r ' .. r.id)
@@ -261,7 +276,7 @@ end
 
 -- The call record's new form: its state, attempt, digest and interrupt in one short string.
 local function note_call(run, call, operation, state, digest, interrupt)
-  local calls = load('calls', run)
+  local calls = map('calls', run)
   local old = calls.f[call] or 'none 0'
   local was, attempt = string.match(old, '^(%S+) (%d+)')
   if not permitted('call', operation, was, state) then return false end

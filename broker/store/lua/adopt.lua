@@ -12,7 +12,7 @@ return each(function()
     if r.f.state == RUN.LEASED and r.f.seq == '0' and r.f.nonce == nonce then
       return { 'accepted', r.f.fence, r.f.lease_until }
     end
-    return { 'conflict', 'run', r.f.state } --@guard adopt-taken
+    return { 'conflict', 'run', r.f.state }
   end
   if not_after <= now then return { 'unknown' } end --@guard adopt-in-time
   if not_after > now + longest then return { 'invalid', 'not_after' } end --@guard adopt-window

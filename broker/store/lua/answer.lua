@@ -40,7 +40,7 @@ local function decide(i, a)
 end
 
 local function parked(a, field)
-  local said = early_answer(load('early', a.session), field)
+  local said = early_answer(map('early', a.session), field)
   if not said then return nil end
   if said.op == a.op then return { 'replayed', '', 'parked', '' } end
   return { 'settled', 'parked', '', said.kind, said.by, said.op, '' }
@@ -49,7 +49,7 @@ end
 local function park(a, field)
   if a.not_after <= now then return { 'unknown' } end --@guard park-in-time
   if a.not_after > now + a.longest then return { 'invalid', 'not_after', '' } end --@guard park-window
-  set(load('early', a.session), field, cmsgpack.pack({ a.op, a.kind, a.mark, a.slot, a.action, a.seen, a.by }))
+  set(map('early', a.session), field, cmsgpack.pack({ a.op, a.kind, a.mark, a.slot, a.action, a.seen, a.by }))
   write('SET', 'verdict', a.slot, a.bytes)
   write('ZADD', 'retention', nil, int(now + KEEP_PARKED), 'e ' .. a.slot .. ' ' .. a.session .. '\31' .. field)
   history(a.session, 'parked', { run = a.run, seq = a.seq, by = a.by, op = a.op, digest = a.mark, detail = a.call })
@@ -72,7 +72,7 @@ local function in_sequence(a, found)
   if closed or (r.exists and tonumber(r.f.seq) >= seq) then return { 'unknown' } end --@guard call-passed
   local taken = parked(a, field)
   if taken then return taken end --@guard slot
-  local was = r.exists and string.match(load('calls', a.run).f[a.call] or '', '^(%S+)')
+  local was = r.exists and string.match(map('calls', a.run).f[a.call] or '', '^(%S+)')
   if was == CALL.RESOLVED then return { 'settled', SET.RESOLVED, '', '', '', '', '' } end --@guard call-resolved
   local reply = park(a, field)
   if reply[1] == 'parked' and was == CALL.AWAITING_COMPLETION then
@@ -82,7 +82,7 @@ local function in_sequence(a, found)
 end
 
 local function by_call(a)
-  local known, found = words(load('aliases', a.session).f['call:' .. a.call]), {}
+  local known, found = words(map('aliases', a.session).f['call:' .. a.call]), {}
   for _, id in ipairs(known) do
     -- A tilde stands for an interrupt that was collected already; the call id has been seen all the same.
     if string.sub(id, 1, 1) ~= '~' then found[#found + 1] = load('interrupt', id) end

@@ -11,7 +11,7 @@ end
 
 -- Takes a word out of what a call id of the session stands for, and puts another one in its place where one is given.
 local function forget(session, call, word, instead)
-  local aliases, left = load('aliases', session), {}
+  local aliases, left = map('aliases', session), {}
   for _, other in ipairs(words(aliases.f['call:' .. call])) do
     if other ~= word and other ~= instead then left[#left + 1] = other end
   end
@@ -26,7 +26,7 @@ local function drop_run()
     drop_keys(interrupt, verdict)
     if call ~= '' then forget(session, call, interrupt) end
   end
-  for call in pairs(load('calls', id).f) do forget(session, call, '~' .. id) end
+  for _, call in ipairs(redis.call('HKEYS', key('calls', id, 'hash'))) do forget(session, call, '~' .. id) end
   for _, kind in ipairs({ 'run', 'input', 'state', 'calls', 'result', 'errors' }) do write('DEL', kind, id) end
 end
 
@@ -57,7 +57,7 @@ end
 -- An answer whose question never came, or came and did not fit: reported once, and its verdict goes.
 local function drop_early()
   local verdict, session, field = arg(), arg(), arg()
-  local early = load('early', session)
+  local early = map('early', session)
   write('DEL', 'verdict', verdict)
   if not early.f[field] then return end
   set(early, field, nil)

@@ -10,7 +10,9 @@ return each(function()
   if not holds(r, fence, nonce) then return { 'stale_lease', f.state or '' } end
   local fresh = {}
   for _, one in ipairs(words(f.fresh)) do
-    if not has(f.shown, one, ' ') then fresh[#fresh + 1] = one end --@guard spent
+    local spent = false
+    if has(f.shown, one, ' ') then spent = true end --@guard spent
+    if not spent then fresh[#fresh + 1] = one end
   end
   if f.mode == MODE.EACH and (#fresh > 0 or tonumber(f.left) > 0) then --@guard unread
     unlease(r) --@guard unread

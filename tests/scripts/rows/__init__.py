@@ -1,6 +1,6 @@
 """How each row of tests/protocol.toml is set up on a real server, and done."""
 
 from . import answers, pauses, runs, sweeps
-from .case import ROWS, Case, Key
+from .case import GUARDED, ROWS, Case, Key
 
-__all__ = ["ROWS", "Case", "Key", "answers", "pauses", "runs", "sweeps"]
+__all__ = ["GUARDED", "ROWS", "Case", "Key", "answers", "pauses", "runs", "sweeps"]

@@ -37,19 +37,19 @@ def _(w: World) -> Case:
     return of_interrupt(w, i, lambda: w.answer(i, Cancel()).code)
 
 
-@row("answer", "interrupt", "open", "a kind that is not offered")
+@row("answer", "interrupt", "open", "a kind that is not offered", guards="offers")
 def _(w: World) -> Case:
     _place, i = one(w)
     return of_interrupt(w, i, lambda: w.answer(i, Respond(payload=1)).code)
 
 
-@row("answer", "interrupt", "open", "another digest was seen")
+@row("answer", "interrupt", "open", "another digest was seen", guards="seen")
 def _(w: World) -> Case:
     _place, i = one(w)
     return of_interrupt(w, i, lambda: w.answer(i, seen="1:other").code)
 
 
-@row("answer", "interrupt", "resolved", "by this op, the run still ready")
+@row("answer", "interrupt", "resolved", "by this op, the run still ready", guards="own-op")
 def _(w: World) -> Case:
     _place, i = one(w)
     w.answer(i)
@@ -64,7 +64,7 @@ def _(w: World) -> Case:
     return of_interrupt(w, i, lambda: w.answer(i).code)
 
 
-@row("answer", "interrupt", "resolved", "by another op")
+@row("answer", "interrupt", "resolved", "by another op", guards="decided")
 def _(w: World) -> Case:
     _place, i = one(w)
     w.answer(i)
@@ -130,26 +130,26 @@ def _(w: World) -> Case:
     return of_interrupt(w, NOWHERE, lambda: by_call(w, place, 1))
 
 
-@row("answer by call", "interrupt", "none", "the slot has an answer, of another op")
+@row("answer by call", "interrupt", "none", "the slot has an answer, of another op", guards="slot")
 def _(w: World) -> Case:
     place, _lease = w.started()
     by_call(w, place, 1)
     return of_interrupt(w, NOWHERE, lambda: by_call(w, place, 1, op="op-2"))
 
 
-@row("answer by call", "interrupt", "none", "its time is over")
+@row("answer by call", "interrupt", "none", "its time is over", guards="park-in-time")
 def _(w: World) -> Case:
     place, _lease = w.started()
     return of_interrupt(w, NOWHERE, lambda: by_call(w, place, 1, within=PAST))
 
 
-@row("answer by call", "interrupt", "none", "good for longer than the server accepts")
+@row("answer by call", "interrupt", "none", "good for longer than the server accepts", guards="park-window")
 def _(w: World) -> Case:
     place, _lease = w.started()
     return of_interrupt(w, NOWHERE, lambda: by_call(w, place, 1, within=FAR))
 
 
-@row("answer by call", "interrupt", "none", "the call has its result")
+@row("answer by call", "interrupt", "none", "the call has its result", guards="call-resolved")
 def _(w: World) -> Case:
     place, ids = w.asked(completion())
     w.answer(ids[0], Complete(value=1))
@@ -162,19 +162,19 @@ def _(w: World) -> Case:
     return of_interrupt(w, NOWHERE, lambda: by_call(w, place, 1))
 
 
-@row("answer by call", "interrupt", "none", "the sequence has passed")
+@row("answer by call", "interrupt", "none", "the sequence has passed", guards="call-passed")
 def _(w: World) -> Case:
     place, _ids = w.asked(approval("c2"))
     return of_interrupt(w, NOWHERE, lambda: by_call(w, place, 1))
 
 
-@row("answer by call", "interrupt", "none", "the run is of another session")
+@row("answer by call", "interrupt", "none", "the run is of another session", guards="call-session")
 def _(w: World) -> Case:
     place, _lease = w.started()
     return of_interrupt(w, NOWHERE, lambda: w.answer_call("c1", run=place.run, seq=1, session="other").code)
 
 
-@row("answer", "interrupt", "open", "by call, run and sequence")
+@row("answer", "interrupt", "open", "by call, run and sequence", guards="call-seq")
 def _(w: World) -> Case:
     place, ids = w.asked(completion())
     return of_interrupt(w, ids[0], lambda: by_call(w, place, 1))
@@ -195,13 +195,13 @@ def twice(w: World) -> tuple[str, str]:
     return ids[0], w.run_address(place).interrupts[-1].interrupt
 
 
-@row("answer", "interrupt", "open", "by call alone, seen twice, none by this op")
+@row("answer", "interrupt", "open", "by call alone, seen twice, none by this op", guards="sole-call")
 def _(w: World) -> Case:
     _first, second = twice(w)
     return of_interrupt(w, second, lambda: w.answer_call("c1", op="op-2").code)
 
 
-@row("answer", "interrupt", "resolved", "by call alone, seen twice, one by this op")
+@row("answer", "interrupt", "resolved", "by call alone, seen twice, one by this op", guards="own-call")
 def _(w: World) -> Case:
     first, _second = twice(w)
     return of_interrupt(w, first, lambda: w.answer_call("c1", op="op-1").code)
@@ -216,7 +216,7 @@ def settling(w: World, mode: Mode, count: int = 2) -> Case:
     return of_run(w, place, lambda: w.answer(ids[0]).code)
 
 
-@row("settle", "run", "waiting", "the last open one")
+@row("settle", "run", "waiting", "the last open one", guards="complete")
 def _(w: World) -> Case:
     return settling(w, Mode.ALL, 1)
 

@@ -31,15 +31,18 @@ class Case:
 SetUp = Callable[[World], Case]
 
 ROWS: Final[dict[Key, SetUp]] = {}
+GUARDED: Final[dict[str, Key]] = {}
+"""Guard of the scripts -> the row that does not hold without it."""
 
 
-def row(operation: str, record: str, found: str, guard: str) -> Callable[[SetUp], SetUp]:
-    """Sets up that row of the table."""
+def row(operation: str, record: str, found: str, guard: str, guards: str = "") -> Callable[[SetUp], SetUp]:
+    """Sets up that row of the table, which does not hold without these `guards` of the scripts."""
 
     def note(set_up: SetUp) -> SetUp:
         key = Key(operation, record, found, guard)
         assert key not in ROWS, key
         ROWS[key] = set_up
+        GUARDED.update(dict.fromkeys(guards.split(), key))
         return set_up
 
     return note

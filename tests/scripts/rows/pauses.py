@@ -52,26 +52,26 @@ def _(w: World) -> Case:
     return of_pause(w, *alone(w))
 
 
-@row("suspend", "run", "none", "all was answered early")
+@row("suspend", "run", "none", "all was answered early", guards="early-match")
 def _(w: World) -> Case:
     place, pause = alone(w)
     early(w, place)
     return of_pause(w, place, pause)
 
 
-@row("suspend", "run", "none", "not its first pause")
+@row("suspend", "run", "none", "not its first pause", guards="suspend-first")
 def _(w: World) -> Case:
     place = w.place()
     return of_pause(w, place, w.pause(place, approval(), seq=2))
 
 
-@row("suspend", "run", "none", "its time is over")
+@row("suspend", "run", "none", "its time is over", guards="suspend-in-time")
 def _(w: World) -> Case:
     place = w.place()
     return of_pause(w, place, w.pause(place, approval(), within=PAST))
 
 
-@row("suspend", "run", "none", "good for longer than the server accepts")
+@row("suspend", "run", "none", "good for longer than the server accepts", guards="suspend-window")
 def _(w: World) -> Case:
     place = w.place()
     return of_pause(w, place, w.pause(place, approval(), within=FAR))
@@ -100,7 +100,7 @@ def _(w: World) -> Case:
     return of_pause(w, place, held(w, place, lease))
 
 
-@row("suspend", "run", "leased", "mode each, news nobody has read")
+@row("suspend", "run", "leased", "mode each, news nobody has read", guards="carry-ready carry-unread")
 def _(w: World) -> Case:
     place, lease, ids = each(w)
     w.answer(ids[1])
@@ -113,7 +113,7 @@ def _(w: World) -> Case:
     return of_pause(w, place, held(w, place, stranger(lease)))
 
 
-@row("suspend", "run", "leased", "another sequence")
+@row("suspend", "run", "leased", "another sequence", guards="suspend-seq")
 def _(w: World) -> Case:
     place, lease = w.started()
     return of_pause(w, place, held(w, place, lease, seq=2))
@@ -125,7 +125,7 @@ def _(w: World) -> Case:
     return of_pause(w, place, w.pause(place, approval()))
 
 
-@row("suspend", "run", "leased", "nothing that could end it")
+@row("suspend", "run", "leased", "nothing that could end it", guards="nothing-open")
 def _(w: World) -> Case:
     place, lease, ids = each(w, answered=2)
     return of_pause(w, place, w.pause(place, seq=2, mode=Mode.EACH, token=lease.token, keep=ids))
@@ -170,7 +170,7 @@ def _(w: World) -> Case:
     return of_pause(w, place, pause)
 
 
-@row("suspend", "run", "waiting", "the same point, other content")
+@row("suspend", "run", "waiting", "the same point, other content", guards="point-digest")
 def _(w: World) -> Case:
     place, pause = first_pause(w)
     other = held(w, place, w.started("other")[1], approval(message="may I?"))
@@ -238,7 +238,7 @@ def _(w: World) -> Case:
     return of_pause(w, place, instead(w, place, 2))
 
 
-@row("replace", "run", "waiting", "another sequence")
+@row("replace", "run", "waiting", "another sequence", guards="replace-seq")
 def _(w: World) -> Case:
     place, _ids = w.asked()
     return of_pause(w, place, instead(w, place, 3))
@@ -268,7 +268,7 @@ def _(w: World) -> Case:
     return of_interrupt(w, pause.questions[0].id, lambda: suspended(w, pause))
 
 
-@row("suspend", "interrupt", "none", "its deadline is past")
+@row("suspend", "interrupt", "none", "its deadline is past", guards="past-deadline")
 def _(w: World) -> Case:
     past = datetime.fromtimestamp(w.now() / 1e6, UTC) - timedelta(seconds=1)
     pause = w.pause(w.place(), approval("c1"), approval("c2", expires_at=past))

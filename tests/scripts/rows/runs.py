@@ -55,13 +55,13 @@ def _(w: World) -> Case:
     return of_run(w, place, lambda: w.start(place).code)
 
 
-@row("start", "run", "none", "its time is over")
+@row("start", "run", "none", "its time is over", guards="start-in-time")
 def _(w: World) -> Case:
     place = w.place()
     return of_run(w, place, lambda: w.start(place, within=PAST).code)
 
 
-@row("start", "run", "none", "good for longer than the server accepts")
+@row("start", "run", "none", "good for longer than the server accepts", guards="start-window")
 def _(w: World) -> Case:
     place = w.place()
     return of_run(w, place, lambda: w.start(place, within=FAR).code)
@@ -86,7 +86,7 @@ def _(w: World) -> Case:
     return of_run(w, place, lambda: w.start(place).code)
 
 
-@row("start", "run", "ready", "by another op")
+@row("start", "run", "ready", "by another op", guards="start-op")
 def _(w: World) -> Case:
     place = w.place()
     w.start(place)
@@ -114,13 +114,13 @@ def _(w: World) -> Case:
     return of_run(w, place, lambda: adopted(w, place, "n1"))
 
 
-@row("adopt", "run", "none", "its time is over")
+@row("adopt", "run", "none", "its time is over", guards="adopt-in-time")
 def _(w: World) -> Case:
     place = w.place()
     return of_run(w, place, lambda: adopted(w, place, "n1", PAST))
 
 
-@row("adopt", "run", "none", "good for longer than the server accepts")
+@row("adopt", "run", "none", "good for longer than the server accepts", guards="adopt-window")
 def _(w: World) -> Case:
     place = w.place()
     return of_run(w, place, lambda: adopted(w, place, "n1", FAR))
@@ -180,27 +180,27 @@ def _(w: World) -> Case:
     return of_run(w, place, lambda: taken(w, place, "n1"))
 
 
-@row("lease", "run", "leased", "held by another")
+@row("lease", "run", "leased", "held by another", guards="lease-state")
 def _(w: World) -> Case:
     place, _lease = w.started()
     return of_run(w, place, lambda: taken(w, place, "n2"))
 
 
-@row("lease", "run", "ready", "another sequence")
+@row("lease", "run", "ready", "another sequence", guards="lease-seq")
 def _(w: World) -> Case:
     place = w.place()
     w.start(place)
     return of_run(w, place, lambda: taken(w, place, "n1", "1"))
 
 
-@row("lease", "run", "ready", "its back-off is not over")
+@row("lease", "run", "ready", "its back-off is not over", guards="back-off")
 def _(w: World) -> Case:
     place, lease = w.started()
     w.fail(lease, pause=5)
     return of_run(w, place, lambda: taken(w, place, "n2"))
 
 
-@row("lease", "run", "ready", "too many attempts")
+@row("lease", "run", "ready", "too many attempts", guards="lease-tries")
 def _(w: World) -> Case:
     place, lease = w.started()
     w.fail(lease)
@@ -308,7 +308,7 @@ def _(w: World) -> Case:
     return of_run(w, place, lambda: told(lambda: w.fail(lease, pause=2)))
 
 
-@row("fail", "run", "leased", "the last attempt")
+@row("fail", "run", "leased", "the last attempt", guards="tries")
 def _(w: World) -> Case:
     place, lease = w.started()
     for n in range(w.settings.tries - 1):
@@ -350,20 +350,20 @@ def _(w: World) -> Case:
     return of_run(w, place, lambda: ended(w, lease))
 
 
-@row("finish", "run", "leased", "mode each: news nobody has read")
+@row("finish", "run", "leased", "mode each: news nobody has read", guards="unread")
 def _(w: World) -> Case:
     place, lease, ids = each(w)
     w.answer(ids[1])
     return of_run(w, place, lambda: ended(w, lease))
 
 
-@row("finish", "run", "leased", "mode each: one is open")
+@row("finish", "run", "leased", "mode each: one is open", guards="spent")
 def _(w: World) -> Case:
     place, lease, _ids = each(w)
     return of_run(w, place, lambda: ended(w, lease))
 
 
-@row("finish", "run", "leased", "another token")
+@row("finish", "run", "leased", "another token", guards="fence")
 def _(w: World) -> Case:
     place, lease = w.started()
     return of_run(w, place, lambda: ended(w, stranger(lease)))
@@ -410,7 +410,7 @@ def _(w: World) -> Case:
     return of_run(w, place, lambda: w.requeue(place, lease.token.fence).code)
 
 
-@row("requeue", "run", "dead", "another fence")
+@row("requeue", "run", "dead", "another fence", guards="requeue-fence")
 def _(w: World) -> Case:
     place, lease = dead(w)
     return of_run(w, place, lambda: w.requeue(place, lease.token.fence + 1).code)
@@ -423,7 +423,7 @@ def _(w: World) -> Case:
     return of_run(w, place, lambda: w.requeue(place, lease.token.fence).code)
 
 
-@row("requeue", "run", "dead", "its own op, about an earlier death")
+@row("requeue", "run", "dead", "its own op, about an earlier death", guards="requeue-op")
 def _(w: World) -> Case:
     place, lease = dead(w)
     w.requeue(place, lease.token.fence)

@@ -44,13 +44,13 @@ def _(w: World) -> Case:
     return of_interrupt(w, i, lambda: expired(w, i))
 
 
-@row("expire", "interrupt", "open", "due, met by an answer")
+@row("expire", "interrupt", "open", "due, met by an answer", guards="deadline")
 def _(w: World) -> Case:
     i = due(w, OnExpiry.DENY)
     return of_interrupt(w, i, lambda: w.answer(i).code)
 
 
-@row("expire", "interrupt", "open", "due, met by a withdrawal")
+@row("expire", "interrupt", "open", "due, met by a withdrawal", guards="withdraw-due")
 def _(w: World) -> Case:
     place, ids = w.asked()
     w.forward(hours=25)
@@ -63,7 +63,7 @@ def _(w: World) -> Case:
     return of_interrupt(w, i, lambda: expired(w, i))
 
 
-@row("expire", "interrupt", "open", "not due")
+@row("expire", "interrupt", "open", "not due", guards="expire-check")
 def _(w: World) -> Case:
     _place, ids = w.asked()
     return of_interrupt(w, ids[0], lambda: expired(w, ids[0]))
@@ -120,13 +120,13 @@ def answered_and_leased(w: World) -> Place:
     return place
 
 
-@row("withdraw", "run", "leased", "nothing is open")
+@row("withdraw", "run", "leased", "nothing is open", guards="withdraw-leased")
 def _(w: World) -> Case:
     place = answered_and_leased(w)
     return of_run(w, place, lambda: w.withdraw(place).code)
 
 
-@row("withdraw", "run", "ready", "refused before, under a lease")
+@row("withdraw", "run", "ready", "refused before, under a lease", guards="withdraw-refused")
 def _(w: World) -> Case:
     place = answered_and_leased(w)
     w.withdraw(place)
@@ -135,7 +135,7 @@ def _(w: World) -> Case:
     return of_run(w, place, lambda: w.withdraw(place).code)
 
 
-@row("withdraw", "run", "waiting", "another sequence")
+@row("withdraw", "run", "waiting", "another sequence", guards="withdraw-seq")
 def _(w: World) -> Case:
     place, _ids = w.asked()
     return of_run(w, place, lambda: w.withdraw(place, 2).code)
@@ -154,7 +154,7 @@ def _(w: World) -> Case:
     return of_run(w, place, lambda: w.withdraw(place, op="wd-2").code)
 
 
-@row("withdraw", "run", "withdrawn", "its own op")
+@row("withdraw", "run", "withdrawn", "its own op", guards="withdraw-op")
 def _(w: World) -> Case:
     place, _ids = w.asked()
     w.withdraw(place)
@@ -200,7 +200,7 @@ def _(w: World) -> Case:
     return of_run(w, place, lambda: reclaimed(w, place))
 
 
-@row("reclaim", "run", "leased", "not run out")
+@row("reclaim", "run", "leased", "not run out", guards="reclaim-time")
 def _(w: World) -> Case:
     place, _lease = w.started()
     return of_run(w, place, lambda: reclaimed(w, place))
@@ -214,7 +214,7 @@ def _(w: World) -> Case:
     return of_run(w, place, lambda: reclaimed(w, place))
 
 
-@row("reclaim", "run", "ready", "its back-off is not over")
+@row("reclaim", "run", "ready", "its back-off is not over", guards="offer-time")
 def _(w: World) -> Case:
     place, lease = w.started()
     w.fail(lease, pause=5)
@@ -255,26 +255,26 @@ def _(w: World) -> Case:
     return of_interrupt(w, i, lambda: w.ring(i))
 
 
-@row("ring again", "interrupt", "open", "its bell is on its way")
+@row("ring again", "interrupt", "open", "its bell is on its way", guards="ring-ahead ring-lost")
 def _(w: World) -> Case:
     i = unread(w)
     return of_interrupt(w, i, lambda: w.ring(i))
 
 
-@row("ring again", "interrupt", "open", "its bell is in a reader's hands")
+@row("ring again", "interrupt", "open", "its bell is in a reader's hands", guards="ring-pending")
 def _(w: World) -> Case:
     i = unread(w)
     handed_out(w)
     return of_interrupt(w, i, lambda: w.ring(i))
 
 
-@row("ring again", "interrupt", "open", "rung within the period")
+@row("ring again", "interrupt", "open", "rung within the period", guards="ring-period")
 def _(w: World) -> Case:
     i = unread(w, period=False)
     return of_interrupt(w, i, lambda: w.ring(i))
 
 
-@row("ring again", "interrupt", "open", "seen")
+@row("ring again", "interrupt", "open", "seen", guards="ring-seen")
 def _(w: World) -> Case:
     i = unread(w)
     entry = sweep.Entry(w.p, handed_out(w), GROUP, w.at(i))
