@@ -97,6 +97,9 @@ class Inbox:
         p = self._link.space.of_session(session_id)
         who = self._who(by)
         until = await self._link.not_after()
+        name = f"{session_id}/{call_id}"[:256]
+        # Named by its call whether the question is there or not: a repeat after it came is the same operation.
+        op = op or prepare.answer_op(name, answer, who, seen)
 
         async def make() -> Command[Outcome] | Invalid:
             ids = await self._link.fetch(address.read_aliases(p, session_id, call_id))
@@ -106,7 +109,7 @@ class Inbox:
             if record is not None and record.state is Settlement.OPEN:
                 fitting = prepare.said(record, answer, who, op=op, seen=seen)
             else:
-                interrupt, name = record.interrupt if record else None, f"{session_id}/{call_id}"[:256]
+                interrupt = record.interrupt if record else None
                 fitting = prepare.verdict_of(interrupt, name, answer, who, op=op, seen=seen)
             if isinstance(fitting, Invalid):
                 return fitting
@@ -114,7 +117,9 @@ class Inbox:
             pool = await self._pool(p, run_id) if run_id is not None else None
             siblings = tuple([await self._with_siblings(p, a) for a in known])
             at = answers.CallAddress(session_id, call_id, slot, run_id or "", seq or 0, pool, siblings)
-            return answers.answer_call(p, at, fitting, not_after=until, longest=self._link.settings.keep_settled)
+            return answers.answer_call(
+                p, at, fitting, not_after=until, longest=self._link.settings.keep_settled
+            )
 
         return await self._link.chase(make)
 

@@ -98,6 +98,9 @@ class Inbox:
         p = self._link.space.of_session(session_id)
         who = self._who(by)
         until = self._link.not_after()
+        name = f"{session_id}/{call_id}"[:256]
+        # Named by its call whether the question is there or not: a repeat after it came is the same operation.
+        op = op or prepare.answer_op(name, answer, who, seen)
 
         def make() -> Command[Outcome] | Invalid:
             ids = self._link.fetch(address.read_aliases(p, session_id, call_id))
@@ -107,7 +110,7 @@ class Inbox:
             if record is not None and record.state is Settlement.OPEN:
                 fitting = prepare.said(record, answer, who, op=op, seen=seen)
             else:
-                interrupt, name = record.interrupt if record else None, f"{session_id}/{call_id}"[:256]
+                interrupt = record.interrupt if record else None
                 fitting = prepare.verdict_of(interrupt, name, answer, who, op=op, seen=seen)
             if isinstance(fitting, Invalid):
                 return fitting

@@ -139,11 +139,7 @@ def verdict_of(
     """An answer as the script takes it. Without an `op` of the caller's it is derived, so that a repeat is one."""
     if op is not None:
         check_op(op)
-    body = answer.to_bytes()
-    op = (
-        op
-        or f"ans-{content_digest(SEPARATOR.join((identity, by.id, by.kind, seen or '')).encode() + body)[:32]}"
-    )
+    op = op or answer_op(identity, answer, by, seen)
     changed: tuple[str, ...] = ()
     action = approved_digest(interrupt, answer) if interrupt else None
     if isinstance(answer, Edit) and interrupt is not None and interrupt.action is not None:
@@ -152,6 +148,12 @@ def verdict_of(
         interrupt_id=identity, answer=answer, by=by, op=op, seen=seen, action_digest=action, changed=changed
     ).to_bytes()  # fmt: skip
     return Said(op, answer.kind, content_digest(verdict), verdict, by.to_bytes(), seen or "", action or "")
+
+
+def answer_op(about: str, answer: Answer, by: Principal, seen: str | None) -> str:
+    """The operation id of an answer that brings none: the same party saying the same about the same is one."""
+    parts = SEPARATOR.join((about, by.id, by.kind, seen or "")).encode()
+    return f"ans-{content_digest(parts + answer.to_bytes())[:32]}"
 
 
 def check_op(op: str) -> str:
