@@ -1,8 +1,9 @@
 """What somebody who watches the calls of a process is told, and the catalogue of what there is to see. Floor 1.
 
 An observer is given to a broker or a worker and called twice per script call, which is everything that can change
-something: before it is sent, and when its outcome is known, or known to be unknown. Plain reads are not told. What it is told are facts about the call: ids, times, outcomes, fences. Arguments,
-payloads, answers and lease tokens are never among them. Without an observer nothing is collected and nothing is paid.
+something: before it is sent, and when its outcome is known, or known to be unknown. Plain reads are not told. What it
+is told are facts about the call: ids, times, outcomes, fences. Arguments, payloads, answers and lease tokens are
+never among them. Without an observer nothing is collected and nothing is paid.
 """
 
 from collections.abc import Sequence
