@@ -20,7 +20,7 @@ test: .venv/.dev  ## every test that needs nothing installed by root
 	$(BIN)/python -m pytest -n auto -m 'not system'
 
 test-all: .venv/.dev  ## all tests, with Debian's redis-server, a second user and a container engine where there is one
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --servers all
 
 lint: .venv/.dev  ## format, rules, types, import contracts, sizes, the generated twin
 	$(BIN)/ruff format --check .

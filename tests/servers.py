@@ -36,7 +36,7 @@ def wanted() -> list[str]:
 
 
 def asks_for_all(config: pytest.Config) -> bool:
-    return config.getoption("--servers") == "all"
+    return bool(config.getoption("--servers") == "all")
 
 
 def known(config: pytest.Config) -> tuple[ServerSource, ...]:

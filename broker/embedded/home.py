@@ -117,12 +117,15 @@ class Home:
 
     def password(self) -> str:
         """The password of this home's server, made when there is none. Call it under the start lock."""
-        path = self.path / "password"
         try:
-            return path.read_text(encoding="ascii")
+            return (self.path / "password").read_text(encoding="ascii")
         except FileNotFoundError:
-            write_private(path, secrets.token_urlsafe(32))
+            self.renew_password()
             return self.password()
+
+    def renew_password(self) -> None:
+        """Make another one: a port that a server has left may be somebody else's, who was then sent the old one."""
+        write_private(self.path / "password", secrets.token_urlsafe(32))
 
     def read_state(self) -> State | None:
         """What the last start wrote down, or None for a home that never had a server."""

@@ -42,14 +42,7 @@ def start(home: Home, idle_seconds: float, seconds: float, named: str | None) ->
     binary = choose(home, named)
     _turn_log(home)
     for attempt in range(PORT_TRIES):
-        address = home.choose_address()
-        home.pidfile.unlink(missing_ok=True)
-        write_private(home.config, render(settings(home, address)))
-        home.write_state(State(address, idle_seconds, datetime.now(UTC)))
-        lock = take(home.server_lock)
-        if lock is None:
-            raise Unavailable(f"the server of {home.path} is still ending")
-        _detach([str(binary.path), str(home.config)], home, lock)
+        address = _launch(home, binary, idle_seconds)
         if _answers(home, address, seconds):
             break
         if isinstance(address, str) or attempt == PORT_TRIES - 1:
@@ -57,6 +50,24 @@ def start(home: Home, idle_seconds: float, seconds: float, named: str | None) ->
                 f"{binary} ended at its start, see {home.log}; its last words: {_last_words(home)}"
             )
     Marker(binary.family, binary.version_text, rdb_version_of(home.path)).write(home.path)
+
+
+def _launch(home: Home, binary: ServerBinary, idle_seconds: float) -> Address:
+    """Start `binary` and return the address it was given, without waiting for it."""
+    lock = take(home.server_lock)
+    if lock is None:
+        raise Unavailable(f"the server of {home.path} lives but its address is not known, see {home.log}")
+    try:
+        address = home.choose_address()
+        if not isinstance(address, str):
+            home.renew_password()
+        home.pidfile.unlink(missing_ok=True)
+        write_private(home.config, render(settings(home, address)))
+        home.write_state(State(address, idle_seconds, datetime.now(UTC)))
+        _detach([str(binary.path), str(home.config)], home, lock)
+    finally:
+        os.close(lock)
+    return address
 
 
 def choose(home: Home, named: str | None) -> ServerBinary:
@@ -99,17 +110,21 @@ def watch(home: Home) -> None:
     if state is None or not state.idle_seconds or not sys.executable:
         return
     lock = take(home.watch_lock)
-    if lock is not None:
-        command = [
-            sys.executable,
-            "-P",
-            "-c",
-            WATCHDOG,
-            str(Path(__file__).parents[1]),
-            "--watch",
-            str(home.path),
-        ]
+    if lock is None:
+        return
+    command = [
+        sys.executable,
+        "-P",
+        "-c",
+        WATCHDOG,
+        str(Path(__file__).parents[1]),
+        "--watch",
+        str(home.path),
+    ]
+    try:
         _detach(command if sys.platform == "win32" else [*command, "--lock", str(lock)], home, lock)
+    finally:
+        os.close(lock)
 
 
 def _detach(command: list[str], home: Home, lock: int) -> None:
@@ -118,27 +133,24 @@ def _detach(command: list[str], home: Home, lock: int) -> None:
     A shell in between starts it in the background and ends, so that it is no child of ours: nothing waits for it
     here, and it does not hear the signals of our terminal.
     """
-    try:
-        with home.log.open("ab") as log:
-            if sys.platform == "win32":  # pragma: no cover - not among the platforms of the tests
-                flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
-                subprocess.Popen(  # noqa: S603 - our own command line
-                    command, stdout=log, stderr=log, cwd=home.path, creationflags=flags
-                )
-                return
-            subprocess.run(  # noqa: S603 - our own command line, passed word by word
-                ["/bin/sh", "-c", '"$@" &', "sh", *command],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=home.path,
-                pass_fds=(lock,),
-                start_new_session=True,
-                umask=0o077,
-                check=True,
+    with home.log.open("ab") as log:
+        if sys.platform == "win32":  # pragma: no cover - not among the platforms of the tests
+            flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
+            subprocess.Popen(  # noqa: S603 - our own command line
+                command, stdout=log, stderr=log, cwd=home.path, creationflags=flags
             )
-    finally:
-        os.close(lock)
+            return
+        subprocess.run(  # noqa: S603 - our own command line, passed word by word
+            ["/bin/sh", "-c", '"$@" &', "sh", *command],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=home.path,
+            pass_fds=(lock,),
+            start_new_session=True,
+            umask=0o077,
+            check=True,
+        )
 
 
 def _answers(home: Home, address: Address, seconds: float) -> bool:

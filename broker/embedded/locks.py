@@ -36,13 +36,19 @@ else:
 
 
 def take(path: Path) -> int | None:
-    """An open file that holds the lock at `path`, to be handed to a child and closed; None while another holds it."""
+    """An open file that holds the lock at `path`, to be handed to a child and closed; None while another holds it.
+
+    Raises OSError where there are no locks, as on some network file systems.
+    """
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         _lock(file)
-    except OSError:
+    except (BlockingIOError, PermissionError):
         os.close(file)
         return None
+    except OSError:
+        os.close(file)
+        raise
     return file
 
 

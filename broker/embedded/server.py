@@ -8,7 +8,8 @@ import os
 import signal
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -28,6 +29,8 @@ START_WAIT: Final = timedelta(seconds=60)
 """How long a start may take: loading a long append-only file is part of it."""
 STOP_WAIT: Final = timedelta(seconds=15)
 """How long a stop may take: the last writes reach the disk in it."""
+KILLS: Final = 5
+"""So often a server that was killed just when it had answered is started anew by one call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +73,19 @@ def ensure(
     those of the last one. Raises NoServer when there is no program, UnsuitableServer when none fits the data,
     InvalidInput when the home is not this user's alone, Unavailable when the server does not come up.
     """
-    place = Home((home or default_home()).resolve())
-    make_private(place.path)
     seconds = wait.total_seconds()
-    with exclusive(place.start_lock, seconds):
-        started = not _running(place, seconds)
-        if started:
-            launch.start(place, _idle_seconds(idle), seconds, str(binary) if binary else None)
-        launch.watch(place)
-        found = _describe(place, started=started)
-    if found is None:
-        raise Unavailable(f"the server of {place.path} ended right after its start, see {place.log}")
-    return found
+    with _at(home) as place:
+        make_private(place.path)
+        with exclusive(place.start_lock, seconds):
+            for _ in range(KILLS):
+                started = not _running(place, seconds)
+                if started:
+                    launch.start(place, _idle_seconds(idle), seconds, str(binary) if binary else None)
+                launch.watch(place)
+                found = _describe(place, started=started)
+                if found:
+                    return found
+    raise Unavailable(f"the server of {place.path} ended right after it had answered, see {place.log}")
 
 
 def is_up(home: Path | None = None) -> bool:
@@ -90,21 +94,36 @@ def is_up(home: Path | None = None) -> bool:
 
 
 def info(home: Path | None = None) -> Embedded | None:
-    """The running server of `home`, or None. Starts nothing."""
-    place = Home((home or default_home()).resolve())
-    return _describe(place, started=False) if place.config.exists() else None
+    """The running server of `home`, or None. Starts nothing. Raises InvalidInput when the home cannot be read."""
+    with _at(home) as place:
+        return _describe(place, started=False) if place.config.exists() else None
 
 
 def down(home: Path | None = None, *, wait: timedelta = STOP_WAIT) -> bool:
     """Stop the server of `home` and keep its data; False when there was none. Its clients lose their connections.
 
-    Safe to repeat. Raises Unavailable when it has not ended within `wait`; nothing is forced.
+    Safe to repeat. Raises Unavailable when it has not ended within `wait`, nothing is forced; InvalidInput when the
+    home cannot be read.
     """
-    place = Home((home or default_home()).resolve())
-    if not place.config.exists():
-        return False
-    with exclusive(place.start_lock, wait.total_seconds()):
-        return stop(place, wait.total_seconds())
+    seconds = wait.total_seconds()
+    with _at(home) as place:
+        if not place.config.exists():
+            return False
+        with exclusive(place.start_lock, seconds):
+            return stop(place, seconds)
+
+
+@contextmanager
+def _at(home: Path | None) -> Generator[Home]:
+    """The files of `home`. What the file system refuses (rights, space, locks) is told as a fault of the home."""
+    path = home or default_home()
+    try:
+        yield Home(path.resolve())
+    except OSError as error:
+        fault = error.strerror or type(error).__name__
+        raise InvalidInput(
+            str(path), f"cannot be used ({fault})", "a directory of this user on a local disk"
+        ) from error
 
 
 def stop(place: Home, seconds: float) -> bool:
@@ -141,8 +160,12 @@ def _running(place: Home, seconds: float) -> bool:
         return False
     address = state.address
     end = time.monotonic() + seconds
-    while not launch.ready(place, address):
-        if sys.platform == "win32" or not held(place.server_lock):
+    while True:
+        if sys.platform != "win32" and not held(place.server_lock):
+            return False
+        if launch.ready(place, address):
+            return True
+        if sys.platform == "win32":
             return False
         if isinstance(address, str) and not Path(address).exists() and place.pidfile.exists():
             _signal(place)
@@ -151,7 +174,6 @@ def _running(place: Home, seconds: float) -> bool:
         if time.monotonic() >= end:
             raise Unavailable(f"the server of {place.path} lives but has not answered for {seconds:g} s")
         time.sleep(PAUSE)
-    return True
 
 
 def _signal(place: Home) -> None:

@@ -65,6 +65,8 @@ def meaning(error: BaseException) -> BaseException:
     """What a fault of the client means to us: a signal to the layer above, or an error for the user."""
     if isinstance(error, BrokerError):
         return error
+    if isinstance(error.__cause__, exceptions.AuthenticationError):
+        error = error.__cause__  # the client calls a refused password a lost connection
     said = str(error)
     word = said.split(" ", 1)[0] if said else ""
     return _by_word(word, said) or _by_class(error, said, word)

@@ -3,10 +3,12 @@
 BROKER_TEST_URL and BROKER_TEST_SERVER (the path of a program) come first when set, so that they become the default.
 """
 
+import gc
 import os
 import shutil
+import warnings
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -84,7 +86,7 @@ def running(source: ServerSource, config: Mapping[str, Setting] | None = None) -
     Raises UnsuitableServer with the reason for a source that is missing.
     """
     if source.missing:
-        raise UnsuitableServer(f"{source.name} is missing", source.missing.capitalize())
+        raise UnsuitableServer(f"{source.name} is missing ({source.missing})", "Use another one")
     if source.url:
         yield RunningServer(source, source.url)
     elif source.image:
@@ -114,17 +116,25 @@ def _program(name: str, path: Path | None, otherwise: str = "") -> ServerSource:
 
 
 def _container() -> ServerSource:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        missing = _no_engine()
+        gc.collect()  # the engine's client leaves its socket open where none answers
+    if missing:
+        return ServerSource("docker", missing=missing)
+    image = os.environ.get("BROKER_TEST_IMAGE") or IMAGE
+    return ServerSource("docker", image.rpartition("/")[2].replace(":", "-"), image=image)
+
+
+def _no_engine() -> str:
+    """Why no container can be started, or an empty string."""
     try:
         docker: Any = import_module("docker")
         import_module("testcontainers.community.redis")
-        engine = docker.from_env(timeout=3)
-        try:
+        with closing(docker.from_env(timeout=3)) as engine:
             engine.ping()
-        finally:
-            engine.close()
     except ImportError as error:
-        return ServerSource("docker", missing=f"the package {error.name} is not installed")
+        return f"the package {error.name} is not installed"
     except Exception as error:  # noqa: BLE001 - whatever the engine's client raises, there is no engine
-        return ServerSource("docker", missing=f"no engine answers ({type(error).__name__})")
-    image = os.environ.get("BROKER_TEST_IMAGE") or IMAGE
-    return ServerSource("docker", image.rpartition("/")[2].replace(":", "-"), image=image)
+        return f"no engine answers ({type(error).__name__})"
+    return ""

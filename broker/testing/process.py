@@ -140,7 +140,11 @@ class ServerProcess:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def __enter__(self) -> Self:
-        return self.start()
+        try:
+            return self.start()
+        except BaseException:
+            self.close()
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None

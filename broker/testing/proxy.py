@@ -169,7 +169,11 @@ class FaultProxy:
     def _connect(self) -> socket.socket:
         if self._upstream.scheme == "unix":
             server = socket.socket(socket.AF_UNIX)
-            server.connect(unquote(self._upstream.path))
+            try:
+                server.connect(unquote(self._upstream.path))
+            except OSError:
+                server.close()
+                raise
             return server
         return socket.create_connection((self._upstream.hostname or HOST, self._upstream.port or 6379))
 

@@ -6,7 +6,7 @@ A test that sleeps is too short on a busy machine and too long on a quiet one; a
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar, cast, overload
 
 T = TypeVar("T")
 SHORTEST: Final = 0.001
@@ -25,6 +25,10 @@ def wait_until(fact: Callable[[], T], timeout: float = 10.0, *, what: str = "") 
     return found
 
 
+@overload
+async def await_until(fact: Callable[[], Awaitable[T]], timeout: float = ..., *, what: str = ...) -> T: ...
+@overload
+async def await_until(fact: Callable[[], T], timeout: float = ..., *, what: str = ...) -> T: ...
 async def await_until(
     fact: Callable[[], Awaitable[T]] | Callable[[], T], timeout: float = 10.0, *, what: str = ""
 ) -> T:

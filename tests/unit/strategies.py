@@ -152,7 +152,7 @@ def interrupts(draw: st.DrawFn) -> Interrupt:
         "message": draw(maybe(texts)),
         "action": draw(maybe(actions)),
         "response_schema": draw(maybe(json_objects)),
-        "offers": draw(maybe(st.lists(st.sampled_from(AnswerKind), max_size=3).map(tuple))),
+        "offers": draw(maybe(st.lists(st.sampled_from(AnswerKind), min_size=1, max_size=3).map(tuple))),
         "on_expiry": draw(maybe(st.sampled_from([OnExpiry.DENY, OnExpiry.CANCEL, OnExpiry.WAIT]))),
         "audience": draw(maybe(st.sampled_from(Audience))),
         "labels": draw(few),

@@ -175,6 +175,7 @@ def test_values_are_equal_by_value_frozen_and_copied_by_copy_and_pickle() -> Non
         ({"labels": "abc"}, "labels"),
         ({"labels": ("x",) * 33}, "labels"),
         ({"offers": ("delegate",)}, "offers.0"),
+        ({"offers": ()}, "offers"),
         ({"message": "\ud800"}, "message"),
         ({"agent": "no spaces"}, "agent"),
         ({"call_id": "{x}"}, "call_id"),

@@ -104,6 +104,12 @@ def test_without_the_extra_a_schema_is_refused_by_name(monkeypatch: pytest.Monke
         validate_answer(QUESTION, Respond(payload={"approved": True}))
 
 
+def test_f22_a_default_answer_is_held_to_the_same_rules() -> None:
+    fields: JSON = {"on_expiry": "default", "default_answer": Respond(payload={"approved": "maybe"})}
+    with pytest.raises(InvalidInput, match=r"interrupts\[0\]\.default_answer\.payload\.approved"):
+        check_suspension(InterruptState(), [Interrupt.question(None, SCHEMA, **fields)])
+
+
 def test_pending_calls_follow_from_interrupts_and_interrupts_from_pending_calls() -> None:
     state, interrupts = check_suspension(InterruptState(system_prompt="p"), [APPROVAL, Interrupt()])
     assert state.pending_tool_calls == (call("c1"),)

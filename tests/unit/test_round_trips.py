@@ -1,5 +1,7 @@
 """What we write we read, and what another version wrote we keep (P10)."""
 
+import pickle
+
 import pytest
 from hypothesis import given
 
@@ -85,6 +87,7 @@ def test_p10_unknown_variants_arrive_as_such_inside_other_records() -> None:
     assert interrupt.offers[0] is AnswerKind.APPROVE
     assert interrupt.offers[1].value == "delegate"
     assert interrupt.to_wire() == raw
+    assert pickle.loads(pickle.dumps(interrupt)) == interrupt  # noqa: S301 - our own bytes
 
 
 def test_p10_an_unknown_disposition_is_kept_whole() -> None:
