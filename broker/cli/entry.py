@@ -58,7 +58,7 @@ def _start(
     """Agents pause, people answer, other workers go on. `--help` after a command says more."""
     context.obj = {"url": url, "namespace": namespace, "as_": as_, "json_": json_, "debug": debug}
     if context.invoked_subcommand is None:
-        context.get_help()
+        typer.echo(context.get_help())
     return 0
 
 

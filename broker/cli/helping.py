@@ -17,8 +17,8 @@ WIDTH = 24
 class Group(TyperGroup):
     """The command line as a whole."""
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as typer calls it
-        """Prints what commands there are, by what they are for."""
+    def get_help(self, ctx: Any) -> str:  # noqa: ARG002 - as typer calls it
+        """What commands there are, by what they are for."""
         grid = Table.grid(padding=(0, 2, 0, 0))
         for style in (DIM, NAME, ""):
             grid.add_column(style=style, overflow="fold")
@@ -29,14 +29,14 @@ class Group(TyperGroup):
             last = panel
         shared = "  ".join(f"{param.opts[0]} {param.metavar or ''}".strip() for param in self.params)
         title = Text.assemble(("broker", NAME), " COMMAND [OPTIONS]")
-        Screen().say(title, *_about(self), inset(grid), Text(f"\nWith each: {shared}", style=DIM))
+        return _page([title, *_about(self), inset(grid), Text(f"\nWith each: {shared}", style=DIM)])
 
 
 class Command(TyperCommand):
     """One command."""
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as typer calls it
-        """Prints what it does and what it takes."""
+    def get_help(self, ctx: Any) -> str:  # noqa: ARG002 - as typer calls it
+        """What it does and what it takes."""
         arguments = [param for param in self.params if param.param_type_name == "argument"]
         usage = "".join(f" {param.metavar or param.name}" for param in arguments)
         parts: list[RenderableType] = [
@@ -53,7 +53,14 @@ class Command(TyperCommand):
         own = [row for param in self.params if param not in (*arguments, *shared) for row in _option(param)]
         everywhere = [row for param in shared for row in _option(param)]
         parts += [_rows(own, WIDTH), "", Text("With every command", style=DIM), _rows(everywhere, WIDTH)]
-        Screen().say(*parts)
+        return _page(parts)
+
+
+def _page(parts: list[RenderableType]) -> str:
+    screen = Screen()
+    with screen.out.capture() as page:
+        screen.say(*parts)
+    return page.get().rstrip("\n")
 
 
 def _about(command: TyperGroup | TyperCommand) -> list[RenderableType]:

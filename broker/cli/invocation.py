@@ -23,12 +23,14 @@ import typer
 from .._async.client import AsyncBroker
 from ..core.answers import Principal
 from ..core.settings import Settings
-from ..errors import BrokerError, InvalidInput
+from ..errors import BrokerError, InvalidInput, Unavailable
 from .faults import BROKEN_PIPE, INTERRUPTED, TERMINATED, UNEXPECTED, fault_json, unexpected
+from .safe import safe
 from .screen import Screen
 
 PANEL = "Everywhere"
 PATIENCE_SECONDS = 3.0
+URLS = "redis://, rediss:// or unix://, as in redis://user:password@host:6379/0"
 
 Url = Annotated[
     str | None,
@@ -76,11 +78,12 @@ class Invocation:
     @contextlib.asynccontextmanager
     async def broker(self) -> AsyncIterator[AsyncBroker]:
         """The broker of this command line's namespace, open. Raises what opening raises."""
-        url = check_url(self.url or os.environ.get("BROKER_URL"))
+        url = check_url(self.url or os.environ.get("BROKER_URL") or None)
         # The first call may start the embedded server, which blocks for a moment.
         made = await self.screen.busy("starting the server ...", asyncio.to_thread(self._make, url))
         try:
-            yield await self.screen.busy("looking for the server ...", made.open())
+            await self.screen.busy("looking for the server ...", _opened(made, url))
+            yield made
         finally:
             await made.aclose()
 
@@ -200,18 +203,36 @@ def check_url(url: str | None) -> str | None:
     """A URL of a form that can be tried. Its text is not repeated, since there may be a password in it."""
     if url is None:
         return None
-    allowed = "redis://, rediss:// or unix://, as in redis://user:password@host:6379/0"
     try:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError:
         parts = None
     if parts is None or parts.scheme not in ("redis", "rediss", "unix"):
-        raise InvalidInput("url", "cannot be read", allowed)
+        raise InvalidInput("url", "cannot be read", URLS)
     database = parts.path.removeprefix("/")
     if parts.scheme != "unix" and database and not database.isdecimal():
-        raise InvalidInput("url", "names a database that is no number", allowed)
+        raise InvalidInput("url", "names a database that is no number", URLS)
     return url
+
+
+async def _opened(broker: AsyncBroker, url: str | None) -> None:
+    """Opens a broker; what is wrong with the server's address is said with the address."""
+    try:
+        await broker.open()
+    except Unavailable as fault:
+        where = f" at {without_secrets(url)}" if url else ""
+        raise Unavailable(f"{fault.reason}{where}", unsure=fault.unsure) from None
+    except (TypeError, ValueError):
+        if url is None or "?" not in url:
+            raise
+        raise InvalidInput("url", "has options that the client does not take", URLS) from None
+
+
+def without_secrets(url: str) -> str:
+    """A URL that may be shown: neither user nor password, and no options, which may hold either."""
+    parts = urlsplit(url)
+    return safe(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")
 
 
 def _user() -> str:

@@ -1,10 +1,12 @@
 """`ls`, `show` and `history`: what waits, one record whole, and what happened."""
 
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Annotated
 
 import typer
 from rich.console import RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from ..core.limits import JSON
@@ -14,6 +16,7 @@ from ..errors import UnknownId
 from .given import read_span
 from .invocation import Invocation
 from .records import DEADLINE_WORDS, SETTLED_WORDS, ended, said, stable, subject, wanted
+from .safe import safe
 from .screen import (
     BAD,
     DIM,
@@ -21,6 +24,7 @@ from .screen import (
     NAME,
     WAITS,
     ago,
+    brief_span,
     columns,
     count,
     facts,
@@ -32,6 +36,10 @@ from .screen import (
     when,
     who,
 )
+
+ID_WIDTH = 40
+"""An interrupt's id is never folded in a list."""
+QUEUE_WIDTH = 12
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="An interrupt or a run.", show_default=False)]
 
@@ -71,13 +79,12 @@ async def ls(
 def _page(page: Page, nothing: str) -> list[RenderableType]:
     parts: list[RenderableType] = []
     if page.items:
-        table = columns(("FOR", "WHAT", "QUEUE", "ASKED", "DUE"))
+        table = columns(("FOR", "WHAT", "QUEUE", "AGE", "DUE IN"), right=("AGE", "DUE IN"))
+        table.columns[1].min_width, table.columns[2].max_width = ID_WIDTH, QUEUE_WIDTH
         for record in page.items:
             style = BAD if record.problem else WAITS
-            about = Text.assemble((subject_line(record), NAME), "\n", (record.id, DIM))
-            due = until(record.deadline) if record.deadline else "never"
-            table.add_row(Text(wanted(record), style=style), about, record.queue, ago(record.opened_at), due)
-        table.columns[1].min_width = 40
+            about = Text.assemble((subject_line(record), NAME), "\n", (safe(record.id), DIM))
+            table.add_row(Text(wanted(record), style=style), about, text(record.queue), *_ages(record))
         parts.append(table)
     elif page.cursor is None:
         parts.append(nothing)
@@ -87,7 +94,13 @@ def _page(page: Page, nothing: str) -> list[RenderableType]:
     return parts
 
 
-def subject_line(record: InterruptRecord, most: int = 40) -> str:
+def _ages(record: InterruptRecord) -> tuple[str, str]:
+    now = datetime.now(UTC)
+    due = brief_span(record.deadline - now) if record.deadline else "never"
+    return brief_span(now - record.opened_at), due
+
+
+def subject_line(record: InterruptRecord, most: int = ID_WIDTH) -> str:
     """What an interrupt is about, on one line of at most so many characters."""
     whole = text(subject(record)).plain
     return whole if len(whole) <= most else f"{whole[: most - 3]}..."
@@ -205,19 +218,11 @@ def _run(run: RunRecord) -> list[RenderableType]:
         ("agent", text(f"{run.agent}, queue {run.queue}" + (f", build {run.build}" if run.build else ""))),
         ("priority", str(run.priority) if run.priority else None),
         ("pauses", str(run.seq)),
-        (
-            "attempts",
-            f"{run.fence} leases, {run.tries} failed in a row" if run.tries else f"{run.fence} leases",
-        ),
+        ("leased", _times(run)),
         ("held by", text(lease) if lease else None),
         ("started", f"{when(run.created_at)}, {ago(run.created_at)}"),
         ("paused", f"{when(run.updated_at)}, {ago(run.updated_at)}" if run.seq else None),
-        (
-            "asks",
-            text("\n".join(run.interrupt_ids))
-            if not run.interrupt_ids
-            else Text("\n".join(run.interrupt_ids)),
-        ),
+        ("asks" if run.state == "waiting" else "asked", lines("\n".join(run.interrupt_ids)) or None),
     ]
     parts: list[RenderableType] = [Text.assemble((run.agent, NAME), "  ", (run.state, style)), "", facts(own)]
     for label, value in (("input", run.input), ("result", run.result), ("metadata", run.metadata or None)):
@@ -226,6 +231,11 @@ def _run(run: RunRecord) -> list[RenderableType]:
     if run.errors:
         parts += ["", Text("failures", style=DIM), *(inset(lines(one, BAD)) for one in run.errors)]
     return parts
+
+
+def _times(run: RunRecord) -> str:
+    times = count(run.fence, "time")
+    return f"{times}, {run.tries} without a pause or an end" if run.tries > 1 else times
 
 
 async def history(
@@ -248,9 +258,15 @@ async def history(
 
 
 def _events(entries: list[HistoryEntry]) -> RenderableType:
-    table = columns(("WHEN", "WHAT", "PAUSE", "BY", "ABOUT"), right=("PAUSE",), names="WHAT")
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for style in (DIM, NAME, ""):
+        grid.add_column(style=style, overflow="fold", no_wrap=style != "")
     for entry in entries:
-        by = who(entry.by) if entry.by else ""
-        about = text(entry.interrupt_id or entry.detail or "", DIM)
-        table.add_row(when(entry.at), text(entry.event), str(entry.seq or ""), by, about)
-    return table
+        words = [f"pause {entry.seq}"] if entry.seq else []
+        words += [f"by {who(entry.by)}"] if entry.by else []
+        words += [safe(entry.detail)] if entry.detail else []
+        about = Text(", ".join(words))
+        if entry.interrupt_id:
+            about.append(f"\n{safe(entry.interrupt_id)}" if words else safe(entry.interrupt_id), style=DIM)
+        grid.add_row(when(entry.at), text(entry.event), about)
+    return grid

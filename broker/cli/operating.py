@@ -2,7 +2,6 @@
 
 import os
 from typing import Annotated
-from urllib.parse import urlsplit
 
 import typer
 from rich.console import RenderableType
@@ -14,7 +13,7 @@ from ..core.outcomes import Outcome
 from ..core.records import RunRecord
 from ..errors import OUTCOME_CODES, Unavailable
 from .answering import tell
-from .invocation import Invocation
+from .invocation import Invocation, check_url, without_secrets
 from .records import stable
 from .screen import BAD, DIM, GOOD, NAME, WAITS, ago, columns, count, lines, text
 
@@ -41,8 +40,7 @@ async def status(cli: Invocation) -> None:
 def _server(cli: Invocation) -> str:
     url = cli.url or os.environ.get("BROKER_URL")
     if url:
-        parts = urlsplit(url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        return without_secrets(check_url(url) or url)
     found = embedded.info()
     if found is None:
         raise Unavailable("the embedded server of this user does not run; `broker up` starts it")

@@ -23,7 +23,7 @@ T = TypeVar("T")
 SLOW_SECONDS = 0.4
 """After so long a wait is explained."""
 
-DIM, GOOD, BAD, WAITS, NAME = "bright_black", "green", "red", "yellow", "bold"
+DIM, GOOD, BAD, WAITS, NAME = "dim", "green", "red", "yellow", "bold"
 
 
 class _Console(Console):
@@ -132,12 +132,23 @@ def when(moment: datetime | None) -> str | None:
 
 
 def span(length: timedelta) -> str:
-    """A length of time by its largest unit, or two: `45 s`, `2 min`, `5 h`, `3 d`."""
+    """A length of time by one unit: `45 s`, `2 min`, `5 h`, `3 d`."""
+    number, unit = _measured(length)
+    return f"{number} {unit}"
+
+
+def brief_span(length: timedelta) -> str:
+    """The same in few letters, for a list: `45s`, `2m`, `5h`, `3d`."""
+    number, unit = _measured(length)
+    return f"{number}{unit[0]}"
+
+
+def _measured(length: timedelta) -> tuple[int, str]:
     seconds = max(round(length.total_seconds()), 0)
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
+        if seconds >= 2 * size - size // 60:
+            return round(seconds / size), unit
+    return seconds, "s"
 
 
 def ago(moment: datetime) -> str:

@@ -67,7 +67,7 @@ def meaning(error: BaseException) -> BaseException:
         return error
     if isinstance(error.__cause__, exceptions.AuthenticationError):
         error = error.__cause__  # the client calls a refused password a lost connection
-    said = str(error)
+    said = str(error).rstrip(".")
     word = said.split(" ", 1)[0] if said else ""
     return _by_word(word, said) or _by_class(error, said, word)
 

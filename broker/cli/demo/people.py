@@ -16,7 +16,6 @@ from ... import (
     PrincipalKind,
     Reject,
 )
-from ..records import said
 
 ANA = Principal.local("ana")
 OUTSIDE = Principal(id="carrier", kind=PrincipalKind.SERVICE)
@@ -39,6 +38,15 @@ class Notes:
 
     tools: dict[str, str] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
+
+
+SAID = {
+    "approve": "approved",
+    "edit": "edited",
+    "reject": "rejected",
+    "complete": "completed",
+    "fail": "failed",
+}
 
 
 def decide(action: Action) -> Answer:
@@ -71,5 +79,5 @@ async def _follow(broker: AsyncBroker, audience: Audience, notes: Notes, pace: f
         await asyncio.sleep(pace)  # it is read, and thought about
         elsewhere = audience is Audience.COMPLETIONS
         answer = JOBS[str(record.interrupt.pending_handle)] if elsewhere else decide(action)
-        notes.answers[record.id] = said(answer)[0]
+        notes.answers[record.id] = SAID[answer.kind]
         await broker.inbox.answer(record.id, answer, by=OUTSIDE if elsewhere else ANA, seen=record.digest)

@@ -5,6 +5,7 @@ import json
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
@@ -27,6 +28,7 @@ READY_SECONDS = 30.0
 LONGEST_SECONDS = 60.0
 STOP_SECONDS = 5.0
 LOOK_SECONDS = 0.1
+REMOVALS = 30
 KILL_AFTER = 0.25
 """One worker is killed, at work, when this part of the runs has finished."""
 
@@ -57,7 +59,7 @@ class Stage:
     async def __aenter__(self) -> Self:
         async with self._stack as stack:
             self.folder = Path(tempfile.mkdtemp(prefix="broker-demo-"))
-            stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+            stack.push_async_callback(asyncio.to_thread, _remove, self.folder)
             url = self._url or await self._own_server(stack)
             self.broker = AsyncBroker(url, namespace=self.namespace, by=ANA)
             await stack.enter_async_context(self.broker)
@@ -162,3 +164,12 @@ class Stage:
             self.killed = victim
             with suppress(ProcessLookupError):
                 self._crew[victim].kill()
+
+
+def _remove(folder: Path) -> None:
+    """Removes a folder in which somebody may write a last word: the watchdog of a server that has just ended."""
+    for _ in range(REMOVALS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(LOOK_SECONDS)

@@ -64,7 +64,7 @@ def _read(line: Line, entry: HistoryEntry, notes: Notes) -> tuple[str, str] | No
             )
         case "suspended":
             first = line.state is not RunState.WAITING
-            line.state, line.now = RunState.WAITING, f"waits: {about or 'for an answer'}"
+            line.state, line.now = RunState.WAITING, f"waits: {about}" if about else "waits for an answer"
             line.paused_by, line.answered_by, line.resumed_by = line.holder, "", ""
             return (line.holder, "paused") if first else None
         case "lease_lost":
@@ -75,7 +75,7 @@ def _read(line: Line, entry: HistoryEntry, notes: Notes) -> tuple[str, str] | No
             return line.holder, "finished"
         case event if event in ENDED:
             word = notes.answers.get(entry.interrupt_id or "", event)
-            line.answered_by, line.now = entry.by.id if entry.by else "nobody", f"{word.split()[0]}: {about}"
+            line.answered_by, line.now = entry.by.id if entry.by else "nobody", f"{word}: {about}"
             return line.answered_by, f"{word}: {about}"
         case _:
             return None

@@ -23,7 +23,7 @@ def intro(stage: Stage) -> Text:
 def table(stage: Stage) -> RenderableType:
     """All cases as they are now."""
     grid = columns(("CASE", "NOW", "PAUSED BY", "ANSWERED BY", "WENT ON AT"))
-    for column, width in zip(grid.columns, (16, 22, 9, 11, 10), strict=True):
+    for column, width in zip(grid.columns, (15, 24, 9, 11, 10), strict=True):
         column.width, column.no_wrap, column.overflow = width, True, "ellipsis"
     for line in stage.lines:
         now = Text(line.now, style=_style(line))
