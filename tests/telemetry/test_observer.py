@@ -51,8 +51,10 @@ def watcher() -> Watcher:
 
 @pytest.fixture
 def broker(server: RunningServer, namespace: str, watcher: Watcher) -> Callable[[], AsyncBroker]:
-    def make(url: str = server.url) -> AsyncBroker:
-        return AsyncBroker(url, namespace=namespace, by=Principal.local("me"), observer=watcher, patience=0.5)
+    def make(url: str = server.url, patience: float = 10) -> AsyncBroker:
+        return AsyncBroker(
+            url, namespace=namespace, by=Principal.local("me"), observer=watcher, patience=patience
+        )
 
     return make
 
@@ -119,7 +121,7 @@ async def test_renewals_are_told_from_their_thread(
 async def test_a_call_without_a_reply_is_unsure(
     broker: Callable[..., AsyncBroker], watcher: Watcher, proxy: FaultProxy
 ) -> None:
-    b = broker(proxy.url)
+    b = broker(proxy.url, 0.5)
     await b.open()
     proxy.hang()
     task = asyncio.create_task(b.start("a", session="s"))
@@ -135,7 +137,7 @@ async def test_a_call_without_a_reply_is_unsure(
 async def test_a_cancelled_call_is_told_as_such(
     broker: Callable[..., AsyncBroker], watcher: Watcher, proxy: FaultProxy
 ) -> None:
-    b = broker(proxy.url)
+    b = broker(proxy.url, 0.5)
     await b.open()
     proxy.hang()
     task = asyncio.create_task(b.start("a", session="s"))
