@@ -28,7 +28,7 @@ from broker.testing import wait_until
 from tests.docs import shell
 
 DIRECTIVES: Final = ("file", "background", "prints", "interrupt", "types", "shown")
-SECONDS: Final = 20.0
+SECONDS: Final = 60.0
 
 
 def matches(expected: str, printed: str) -> bool:
