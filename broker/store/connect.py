@@ -5,6 +5,7 @@ seconds, and on Python 3.11 swallow cancellations. Deadlines and repeats are the
 """
 
 import asyncio
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -61,13 +62,17 @@ class NoGroup(Exception):
 _SIGNALS: Final[dict[str, type[Exception]]] = {"NOSCRIPT": NoScript, "NOGROUP": NoGroup}
 
 
+# What the client puts before the server's words when the command was one of several (its arguments included).
+_IN_PIPELINE: Final = re.compile(r"^Command # \d+ \(.*?\) of pipeline caused error: ", re.DOTALL)
+
+
 def meaning(error: BaseException) -> BaseException:
     """What a fault of the client means to us: a signal to the layer above, or an error for the user."""
     if isinstance(error, BrokerError):
         return error
     if isinstance(error.__cause__, exceptions.AuthenticationError):
         error = error.__cause__  # the client calls a refused password a lost connection
-    said = str(error).rstrip(".")
+    said = _IN_PIPELINE.sub("", str(error)).rstrip(".")
     word = said.split(" ", 1)[0] if said else ""
     return _by_word(word, said) or _by_class(error, said, word)
 

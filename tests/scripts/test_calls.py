@@ -11,7 +11,7 @@ from broker.core.digest import action_digest
 from broker.core.models import Interrupt
 from broker.core.states import Mode
 from broker.store.commands import address, answers, pauses
-from broker.store.commands.values import Recheck
+from broker.store.commands.values import Item, Recheck
 
 from .guarded import shows_guard
 from .snapshot import changed
@@ -244,16 +244,16 @@ def test_ten_thousand_answers_before_anybody_waits(world: World) -> None:
     said = answers.Said("op", Complete(value=0).kind, "mark", b"verdict", b"")
     told: Counter[str] = Counter()
     for place in places:
-        items = [
-            answers.answer_call(
-                world.p,
-                answers.CallAddress(SESSION, call, address.early_slot(SESSION, place.run, 1, call), place.run, 1),
-                said, not_after=until, longest=world.settings.keep_settled,
-            )
-            for call in calls
-        ]  # fmt: skip
-        batch = replace(items[0], items=tuple(one.items[0] for one in items))
-        told.update(one.code for one in world.all(batch) if not isinstance(one, BaseException))
+        slots = {call: address.early_slot(SESSION, place.run, 1, call) for call in calls}
+        first = answers.CallAddress(SESSION, calls[0], slots[calls[0]], place.run, 1)
+        command = answers.answer_call(world.p, first, said, not_after=until, longest=world.settings.keep_settled)
+        keys, args = command.items[0].keys, command.items[0].args
+        items = tuple(
+            Item((*keys, world.key("verdict", slot)), (*args[:4], call, *args[5:12], slot, *args[13:]))
+            for call, slot in slots.items()
+        )
+        results = world.all(replace(command, items=items))
+        told.update(one.code for one in results if not isinstance(one, BaseException))
     assert told == {"parked": 10_048}
     pause = world.pause(places[0], *(completion(call, expires_in=None) for call in calls))
     for n, place in enumerate(places):
