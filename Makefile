@@ -6,7 +6,7 @@ SHELL := /bin/sh
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
-.PHONY: help venv demo test test-all lint format sync clean
+.PHONY: help venv demo bench test test-all lint format sync clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -15,6 +15,9 @@ venv: .venv/.dev  ## make .venv with the project (editable), its extras, the lin
 
 demo: .venv/.run  ## agents pause, are answered and go on elsewhere: a show of two minutes
 	$(BIN)/broker demo
+
+bench: .venv/.bench  ## the broker beside Redis by hand: table and plot into benchmarks/results, under two minutes
+	$(BIN)/python -m benchmarks
 
 test: .venv/.dev  ## every test that needs nothing installed by root
 	$(BIN)/python -m pytest -n auto -m 'not system'
@@ -56,11 +59,15 @@ clean:  ## remove .venv, caches and built files
 	echo "Name one with: make venv PYTHON=/path/to/python3" >&2; exit 1
 	$(PIP) install --quiet --upgrade 'pip>=25.1'
 
-# Two stamps: the demo needs no lint or test tools. They are made anew when pyproject.toml changes.
+# Three stamps: the demo and the benchmarks need no lint or test tools. They are made anew when pyproject.toml changes.
 .venv/.run: pyproject.toml | .venv/.made
 	$(PIP) install --quiet -e '.[cli]'
 	@touch $@
 
+.venv/.bench: pyproject.toml | .venv/.made
+	$(PIP) install --quiet -e '.[cli]' --group bench
+	@touch .venv/.run $@
+
 .venv/.dev: pyproject.toml | .venv/.made
 	$(PIP) install --quiet -e '.[cli,testing]' --group dev
-	@touch .venv/.run $@
+	@touch .venv/.run .venv/.bench $@

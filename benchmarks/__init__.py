@@ -1,0 +1,1 @@
+"""What the broker costs beside Redis by hand, measured in interleaved rounds: `python -m benchmarks`."""

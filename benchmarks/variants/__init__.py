@@ -1,0 +1,1 @@
+"""Ways to do one lifecycle: the hand-written floors, and the broker."""
