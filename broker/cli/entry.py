@@ -4,7 +4,8 @@ import contextlib
 import io
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from importlib import metadata
+from typing import Annotated, Any
 
 import typer
 
@@ -52,13 +53,21 @@ def build() -> typer.Typer:
 
 
 def _start(
-    context: typer.Context, *, url: Url = None, namespace: Namespace = None, as_: As = None, json_: Json = None,
+    context: typer.Context,
+    *,
+    url: Url = None,
+    namespace: Namespace = None,
+    as_: As = None,
+    json_: Json = None,
     debug: Debug = None,
-) -> int:  # fmt: skip
+    version: Annotated[bool, typer.Option("--version", help="Tell the version.")] = False,
+) -> int:
     """Agents pause, people answer, other workers go on. `--help` after a command says more."""
     context.obj = {"url": url, "namespace": namespace, "as_": as_, "json_": json_, "debug": debug}
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        told = metadata.version("interrupt-broker")
+        as_told = machine_json({"version": told}) if json_ else f"interrupt-broker {told}"
+        typer.echo(as_told if version else context.get_help())
     return 0
 
 

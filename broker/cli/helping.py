@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
+from .invocation import SHARED
 from .screen import DIM, NAME, Screen, inset
 
 WIDTH = 24
@@ -27,7 +28,9 @@ class Group(TyperGroup):
             panel = str(getattr(command, "rich_help_panel", ""))
             grid.add_row("" if panel == last else panel, name, _first(command.help))
             last = panel
-        shared = "  ".join(f"{param.opts[0]} {param.metavar or ''}".strip() for param in self.params)
+        shared = "  ".join(
+            f"{param.opts[0]} {param.metavar or ''}".strip() for param in self.params if param.name in SHARED
+        )
         title = Text.assemble(("broker", NAME), " COMMAND [OPTIONS]")
         return _page([title, *_about(self), inset(grid), Text(f"\nWith each: {shared}", style=DIM)])
 

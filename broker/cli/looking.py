@@ -9,13 +9,14 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from .._async.client import AsyncBroker
 from ..core.limits import JSON
 from ..core.pages import Page
 from ..core.records import HistoryEntry, InterruptRecord, RunRecord
 from ..errors import UnknownId
 from .given import read_span
 from .invocation import Invocation
-from .records import DEADLINE_WORDS, SETTLED_WORDS, ended, said, stable, subject, wanted
+from .records import SETTLED_WORDS, at_deadline, ended, said, stable, subject, wanted
 from .safe import safe
 from .screen import (
     BAD,
@@ -106,27 +107,38 @@ def subject_line(record: InterruptRecord, most: int = ID_WIDTH) -> str:
     return whole if len(whole) <= most else f"{whole[: most - 3]}..."
 
 
-async def show(cli: Invocation, id: Id) -> None:
+async def show(
+    cli: Invocation,
+    id: Id,
+    *,
+    state: Annotated[
+        bool, typer.Option("--state", help="Also the agent's state, frozen at the pause.", show_default=False)
+    ] = False,
+) -> None:
     """Shows one interrupt or run, whole.
 
     An answer given with the digest under 'seen' counts for exactly what is shown, or not at all.
     """
     async with cli.broker() as broker:
-        if id.startswith("run_"):
-            run = await broker.runs.get(id)
-            if cli.screen.as_json:
-                cli.screen.give(stable(run))
-            else:
-                cli.screen.say(*_run(run))
-            return
-        try:
-            record = await broker.inbox.get(id)
-        except UnknownId:
-            raise UnknownId("interrupt or run", id) from None
+        record = await _found(broker, id)
+        run_id = record.id if isinstance(record, RunRecord) else record.run_id
+        frozen = await broker.runs.state(run_id) if state else None
     if cli.screen.as_json:
-        cli.screen.give(stable(record))
-    else:
-        cli.screen.say(*_interrupt(record))
+        more = {"frozen": frozen.to_json() if frozen else None} if state else {}
+        cli.screen.give(stable(record) | more)
+        return
+    cli.screen.say(*(_run(record) if isinstance(record, RunRecord) else _interrupt(record)))
+    if frozen is not None:
+        cli.screen.say("", Text("state", style=DIM), inset(json_block(frozen.to_json())))
+
+
+async def _found(broker: AsyncBroker, id: str) -> RunRecord | InterruptRecord:
+    if id.startswith("run_"):
+        return await broker.runs.get(id)
+    try:
+        return await broker.inbox.get(id)
+    except UnknownId:
+        raise UnknownId("interrupt or run", id) from None
 
 
 def _interrupt(record: InterruptRecord) -> list[RenderableType]:
@@ -161,7 +173,7 @@ def _interrupt(record: InterruptRecord) -> list[RenderableType]:
 def _interrupt_facts(record: InterruptRecord) -> list[tuple[str, RenderableType | None]]:
     one, due = record.interrupt, None
     if record.deadline is not None:
-        due = f"{when(record.deadline)}, {until(record.deadline)}; {DEADLINE_WORDS.get(one.at_expiry, one.at_expiry)}"
+        due = f"{when(record.deadline)}, {until(record.deadline)}; {at_deadline(one)}"
     agent = f"{record.agent}, queue {record.queue}" + (f", build {record.build}" if record.build else "")
     return [
         ("interrupt", text(record.id)),

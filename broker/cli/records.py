@@ -4,7 +4,7 @@ from typing import Any
 
 from ..core.answers import Answer, Approve, Cancel, Complete, Edit, Fail, Reject, Respond
 from ..core.limits import JSON
-from ..core.models import Audience, OnExpiry
+from ..core.models import Audience, Interrupt, OnExpiry
 from ..core.records import InterruptRecord, Resolution
 from ..core.shape import Model, slots
 from ..core.states import Settlement
@@ -24,6 +24,13 @@ DEADLINE_WORDS = {
     OnExpiry.WAIT: "and it stays open after that",
     OnExpiry.DEFAULT: "then its default answer counts",
 }
+
+
+def at_deadline(one: Interrupt) -> str:
+    """What an interrupt's deadline does, in words."""
+    if one.at_expiry is OnExpiry.DENY and one.addressed_to is Audience.COMPLETIONS:
+        return "then it has failed"
+    return DEADLINE_WORDS.get(one.at_expiry, one.at_expiry)
 
 
 def stable(record: Model) -> dict[str, JSON]:

@@ -73,21 +73,13 @@ def _tools(given: str | None) -> frozenset[str] | None:
 async def _watched(cli: Invocation, options: Options) -> tuple[Report, str | None]:
     if cli.screen.as_json or not cli.screen.err.is_terminal:
         return await run(options)
-    parts = (
-        TextColumn("{task.description}", style=DIM),
-        BarColumn(),
-        TextColumn("{task.completed:.0f} of {task.total:.0f}"),
-    )
+    parts = (TextColumn("{task.description}", style=DIM), BarColumn())
     with Progress(*parts, console=cli.screen.err, transient=True) as bar:
-        task = bar.add_task("starting", total=1)
+        task = bar.add_task("starting the processes ...", total=None)
 
         def tell(step: Step) -> None:
-            bar.update(
-                task,
-                total=step.runs,
-                completed=step.finished,
-                description=f"{step.open} open, {step.ready} ready",
-            )
+            words = f"{step.finished} of {step.runs} runs finished, {step.open} waiting, {step.ready} ready"
+            bar.update(task, total=step.runs, completed=step.finished, description=words)
 
         return await run(options, tell)
 

@@ -121,6 +121,16 @@ def test_a_server_that_cannot_be_used(cli: Cli, start_server: Callable[..., Serv
     assert cli("ls", "--url", server.url).code == ERROR_CODES["unsuitable_server"].exit_code
 
 
+def test_settings_of_the_environment_that_disagree_with_the_namespace(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli("ls").code == 0
+    monkeypatch.setenv("BROKER_KEEP_SETTLED", "7200")
+    assert cli("ls").code == ERROR_CODES["wrong_namespace"].exit_code
+    monkeypatch.setenv("BROKER_KEEP_SETTLED", "long")
+    assert cli("ls", "--json").fault["field"] == "BROKER_KEEP_SETTLED"
+
+
 def test_a_fault_of_our_own_is_one_sentence_without_what_it_says(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

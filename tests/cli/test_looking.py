@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from broker import Action, Broker, Interrupt, Phase, ScheduledPause
+from broker import Action, Broker, Interrupt, InterruptState, Phase, ScheduledPause
 from tests.cli.conftest import Ask, Cli, approval
 
 
@@ -106,6 +106,19 @@ def test_show_tells_everything_a_decider_needs(cli: Cli, ask: Ask, broker: Broke
         assert fact in shown
     assert shown.endswith(f"broker approve {waiting} \\\n  --seen {record.digest}\n")
     assert cli("show", waiting, "--json").json["digest"] == record.digest
+
+
+def test_show_tells_the_frozen_state_where_it_is_asked_for(cli: Cli, broker: Broker) -> None:
+    broker.start("desk", None, session="s")
+    (run,) = broker.queue("agents").lease(("desk",), holder="worker-1")
+    state = InterruptState(context_snapshot=[{"role": "user", "content": "where is my lamp?"}])
+    (waiting,) = run.suspend(approval(), state=state).interrupt_ids
+    assert "where is my lamp?" not in cli("show", waiting).out
+    for name in (waiting, run.id):
+        assert "where is my lamp?" in cli("show", name, "--state").out
+        frozen = cli("show", name, "--state", "--json").json["frozen"]
+        assert frozen["context_snapshot"][0]["content"] == "where is my lamp?"
+        assert frozen["pending_tool_calls"][0]["tool_call_id"] == "call_1"
 
 
 def test_show_tells_how_it_ended(cli: Cli, ask: Ask) -> None:

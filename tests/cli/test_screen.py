@@ -3,8 +3,10 @@
 import json
 import unicodedata
 from datetime import timedelta
+from importlib import metadata
 
 import pytest
+import redis
 from rich.cells import cell_len
 
 from broker import Action, Broker, Interrupt, Principal
@@ -124,6 +126,28 @@ def test_help_fits_too_and_names_every_command(cli: Cli) -> None:
         assert f" {name} " in whole.out
         assert "--json" in told.out
         assert [line for line in whole.out.splitlines() if cell_len(line) > 80] == []
+
+
+def test_the_version(cli: Cli) -> None:
+    version = metadata.version("interrupt-broker")
+    assert cli("--version").out == f"interrupt-broker {version}\n"
+    assert cli("--version", "--json").json == {"version": version}
+
+
+def test_what_cannot_be_read_is_listed_shown_and_can_be_cancelled(
+    cli: Cli, ask: Ask, environment: dict[str, str]
+) -> None:
+    waiting = ask()
+    with redis.Redis.from_url(environment["BROKER_URL"]) as client:
+        (key,) = client.keys(f"*:question:{waiting}")
+        client.set(key, b"\x1b[2Jbroken")
+    listed, shown = cli("ls"), cli("show", waiting)
+    assert listed.out.splitlines()[1].startswith("unreadable  ")
+    assert waiting in listed.out
+    assert f"question:{waiting}" in "".join(shown.out.split())
+    assert is_harmless(listed.out + shown.out)
+    assert cli("show", waiting, "--json").json["problem"]
+    assert cli("cancel", waiting).out.startswith("Cancelled.\n")
 
 
 @pytest.mark.parametrize(
