@@ -9,7 +9,9 @@ Snapshot: TypeAlias = dict[str, object]
 def take(client: Any, namespace: str, fields: Collection[bytes] = ()) -> Snapshot:
     """Every key whose tag belongs to the namespace, groups of streams included; without `fields` of hashes."""
     found: Snapshot = {}
-    names = sorted({*client.scan_iter(f"{{{namespace}:*", count=1000), *client.scan_iter(f"{{{namespace}}}*")})
+    names = sorted(
+        {*client.scan_iter(f"{{{namespace}:*", count=1000), *client.scan_iter(f"{{{namespace}}}*")}
+    )
     pipe = client.pipeline(transaction=False)
     for name in names:
         pipe.type(name)
@@ -23,7 +25,9 @@ def _contents(client: Any, name: bytes, kind: str, fields: Collection[bytes]) ->
         case "string":
             return client.get(name)
         case "hash":
-            return sorted((field, value) for field, value in client.hgetall(name).items() if field not in fields)
+            return sorted(
+                (field, value) for field, value in client.hgetall(name).items() if field not in fields
+            )
         case "list":
             return client.lrange(name, 0, -1)
         case "set":

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from broker.core.answers import Approve, Cancel, Edit, Principal, Reject
+from broker.core.answers import AnswerKind, Approve, Cancel, Edit, Principal, Reject
 from broker.core.digest import action_digest
 from broker.core.outcomes import AlreadyDecided, Expired, Outcome, Superseded, Withdrawn
 from broker.core.states import Mode, Settlement
@@ -14,7 +14,7 @@ from .guarded import shows_guard
 from .snapshot import changed
 from .world import ANN, BOB, World, approval
 
-OFFERS = {"offers": ("approve", "edit", "reject", "cancel")}
+OFFERS = (AnswerKind.APPROVE, AnswerKind.EDIT, AnswerKind.REJECT)
 
 
 def test_of_fifty_racers_one_is_accepted_and_the_others_are_told_who_won(world: World) -> None:
@@ -32,9 +32,9 @@ def test_of_fifty_racers_one_is_accepted_and_the_others_are_told_who_won(world: 
     losers = [told for told in outcomes if isinstance(told, AlreadyDecided)]
     assert len(losers) == 49
     first = (f"racer-{winner}", "approve" if winner % 2 else "reject", said[winner][1].op)
-    assert {(told.winner.by.id if told.winner.by else "", told.winner.answer, told.winner.op) for told in losers} == {
-        first
-    }
+    assert {
+        (told.winner.by.id if told.winner.by else "", told.winner.answer, told.winner.op) for told in losers
+    } == {first}
     assert all(told.winner.at is not None for told in losers)
 
 
@@ -91,7 +91,7 @@ def test_an_approval_is_bound_to_what_was_shown(world: World) -> None:
 
 
 def test_an_edit_lets_the_edited_action_run(world: World) -> None:
-    _place, (one,) = world.asked(approval(**OFFERS))
+    _place, (one,) = world.asked(approval(offers=OFFERS))
     world.answer(one, Edit(arguments={"amount": 30}))
     assert world.field("interrupt", one, "approved") == action_digest("refund", {"amount": 30})
 
@@ -105,8 +105,10 @@ def test_what_was_not_approved_lets_nothing_run(world: World, answer: Reject | C
 
 @shows_guard("unknown-receipt")
 def test_who_was_told_unknown_is_told_unknown_for_good(world: World) -> None:
-    """Rule 9: the server lost the pause; A was told no; the run pauses again with the same question, so the same id;
-    a late copy of A's answer must not be taken then."""
+    """Rule 9: the server lost the pause; A was told no; the run pauses again with the same question, so the same id.
+
+    A late copy of A's answer must not be taken then.
+    """
     place = world.place()
     world.start(place)
     lease = world.leased(place)

@@ -17,7 +17,7 @@ from .world import ANN, BOB, World, approval
 
 
 def codes(results: list[object]) -> list[str]:
-    return [getattr(one, "code", type(one).__name__) for one in results]
+    return [str(getattr(one, "code", type(one).__name__)) for one in results]
 
 
 def test_the_fault_of_one_item_is_its_own(world: World) -> None:
@@ -29,12 +29,12 @@ def test_the_fault_of_one_item_is_its_own(world: World) -> None:
         world.client.delete(world.key("interrupt", one))
         world.client.set(world.key("interrupt", one), "not ours")
     told = world.all(answers.answer(world.p, said))
-    for n, one in enumerate(told):
+    for n, outcome in enumerate(told):
         if n % 3 == 0:
-            assert isinstance(one, Corrupt)
-            assert one.key == world.key("interrupt", ids[n])
+            assert isinstance(outcome, Corrupt)
+            assert outcome.key == world.key("interrupt", ids[n])
         else:
-            assert getattr(one, "code", one) == "accepted"
+            assert getattr(outcome, "code", outcome) == "accepted"
     assert len(world.ready()) == 64 - len(ids[::3])
 
 
@@ -53,7 +53,9 @@ def test_two_leases_of_one_run_in_one_batch_are_one(world: World) -> None:
     place = world.place()
     world.start(place)
     row = (place.run, place.pool, place.session)
-    found = world.all(runs.lease(world.p, [row, row], nonces=["n1", "n2"], holder="w", span=world.settings.lease))
+    found = world.all(
+        runs.lease(world.p, [row, row], nonces=["n1", "n2"], holder="w", span=world.settings.lease)
+    )
     assert [one is not None for one in found] == [True, False]
 
 
@@ -103,7 +105,8 @@ def test_a_batch_of_sixty_four_is_one_call(world: World) -> None:
     lots = [world.place(f"run-{n}") for n in range(64)]
     until = world.now() + 60_000_000
     made = [
-        runs.start(world.p, place, op="op", not_after=until, longest=world.settings.keep_settled) for place in lots
+        runs.start(world.p, place, op="op", not_after=until, longest=world.settings.keep_settled)
+        for place in lots
     ]
     batch = Command("start", world.p, tuple(one.items[0] for one in made), made[0].decode)
     assert codes(list(world.all(batch))) == ["accepted"] * 64
@@ -112,7 +115,7 @@ def test_a_batch_of_sixty_four_is_one_call(world: World) -> None:
 
 @pytest.mark.parametrize("bad", range(3))
 def test_what_an_item_meant_to_write_before_its_fault_is_forgotten(world: World, bad: int) -> None:
-    """P2: the fault is met at the second question of a pause; neither it nor its neighbours in the batch see the first."""
+    """P2: the fault is met at the second question of a pause; nobody in the batch sees the first one."""
     leases = [world.started(f"run-{n}") for n in range(3)]
     made = []
     for n, (place, lease) in enumerate(leases):
@@ -123,5 +126,7 @@ def test_what_an_item_meant_to_write_before_its_fault_is_forgotten(world: World,
     batch = Command("suspend", world.p, tuple(one.items[0] for one in made), made[0].decode)
     told = codes(list(world.all(batch)))
     assert told == ["corrupt" if n == bad else "accepted" for n in range(3)]
-    assert [world.state(place) for place, _ in leases] == ["leased" if n == bad else "waiting" for n in range(3)]
+    assert [world.state(place) for place, _ in leases] == [
+        "leased" if n == bad else "waiting" for n in range(3)
+    ]
     assert world.client.zcard(world.key("open")) == 4

@@ -139,7 +139,7 @@ def test_an_early_answer_by_call_alone_counts_only_while_one_asks(world: World) 
 
 @shows_guard("early-schema")
 def test_an_early_answer_is_held_against_the_schema_of_its_question(world: World) -> None:
-    """F16, rule 10: it is looked at before the pause is made; one that does not fit is reported, and the question asked."""
+    """F16, rule 10: it is looked at before the pause is made; what does not fit is reported, and the question asked."""
     place, lease = world.started()
     world.answer_call("c1", Complete(value={"url": 7}), run=place.run, seq=1)
     pause = world.pause(place, completion(response_schema=SCHEMA), token=lease.token)
@@ -178,7 +178,11 @@ def test_an_early_answer_of_the_wrong_kind_is_reported_and_not_taken(
     world.ask(lease, approval())
     assert world.settled(last(world)) == "open"
     unmatched = world.history()[-1]
-    assert (unmatched.event, unmatched.interrupt_id, unmatched.run_id) == ("unmatched", last(world), place.run)
+    assert (unmatched.event, unmatched.interrupt_id, unmatched.run_id) == (
+        "unmatched",
+        last(world),
+        place.run,
+    )
     world.forward(minutes=11)
     world.collect()
     assert [key for key in world.snapshot() if ":verdict:" in key] == []
@@ -215,7 +219,11 @@ def test_one_of_two_early_answers_leaves_the_other_question_open(world: World) -
     world.answer_call("c1", run=place.run, seq=1)
     world.ask(lease, approval("c1"), approval("c2"))
     first, second = (a.interrupt for a in world.run_address(place).interrupts)
-    assert (world.settled(first), world.settled(second), world.state(place)) == ("resolved", "open", "waiting")
+    assert (world.settled(first), world.settled(second), world.state(place)) == (
+        "resolved",
+        "open",
+        "waiting",
+    )
 
 
 def test_mode_first_takes_one_early_answer_and_reports_the_other(world: World) -> None:
@@ -224,7 +232,11 @@ def test_mode_first_takes_one_early_answer_and_reports_the_other(world: World) -
         world.answer_call(call, run=place.run, seq=1)
     world.ask(lease, approval("c1"), approval("c2"), mode=Mode.FIRST)
     first, second = (a.interrupt for a in world.run_address(place).interrupts)
-    assert (world.settled(first), world.settled(second), world.state(place)) == ("resolved", "superseded", "ready")
+    assert (world.settled(first), world.settled(second), world.state(place)) == (
+        "resolved",
+        "superseded",
+        "ready",
+    )
     assert "unmatched" in [e.event for e in world.history()]
 
 
@@ -246,7 +258,9 @@ def test_ten_thousand_answers_before_anybody_waits(world: World) -> None:
     for place in places:
         slots = {call: address.early_slot(SESSION, place.run, 1, call) for call in calls}
         first = answers.CallAddress(SESSION, calls[0], slots[calls[0]], place.run, 1)
-        command = answers.answer_call(world.p, first, said, not_after=until, longest=world.settings.keep_settled)
+        command = answers.answer_call(
+            world.p, first, said, not_after=until, longest=world.settings.keep_settled
+        )
         keys, args = command.items[0].keys, command.items[0].args
         items = tuple(
             Item((*keys, world.key("verdict", slot)), (*args[:4], call, *args[5:12], slot, *args[13:]))
@@ -258,6 +272,9 @@ def test_ten_thousand_answers_before_anybody_waits(world: World) -> None:
     pause = world.pause(places[0], *(completion(call, expires_in=None) for call in calls))
     for n, place in enumerate(places):
         questions = tuple(replace(q, id=f"int_{n:04x}{k:032x}") for k, q in enumerate(pause.questions))
-        assert world.do(pauses.suspend(world.p, replace(pause, place=place, questions=questions))).code == "accepted"
+        assert (
+            world.do(pauses.suspend(world.p, replace(pause, place=place, questions=questions))).code
+            == "accepted"
+        )
     assert len(world.ready()) == 157
     assert world.client.exists(world.key("early", SESSION)) == 0

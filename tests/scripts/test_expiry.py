@@ -84,7 +84,9 @@ def test_a_sweeper_does_not_expire_what_was_superseded_meanwhile(world: World) -
         (approval(on_expiry=OnExpiry.CANCEL), "cancel"),
     ],
 )
-def test_what_expires_is_expired_and_says_by_which_policy(world: World, question: Interrupt, why: str) -> None:
+def test_what_expires_is_expired_and_says_by_which_policy(
+    world: World, question: Interrupt, why: str
+) -> None:
     """F22 deny and cancel, A29: never a rejection, never an approval, nobody's answer."""
     place, (one,) = world.asked(question)
     world.forward(hours=25)
@@ -107,7 +109,9 @@ def test_a_default_answer_is_given_at_the_deadline(world: World, answer: Approve
     assert record.resolution is not None
     assert (record.resolution.state, record.resolution.answer) == ("resolved", answer)
     approved = answer.kind == "approve"
-    assert world.field("interrupt", one, "approved") == (world.field("interrupt", one, "action") if approved else "")
+    assert world.field("interrupt", one, "approved") == (
+        world.field("interrupt", one, "action") if approved else ""
+    )
     assert isinstance(world.answer(one, by=BOB), Expired)
 
 

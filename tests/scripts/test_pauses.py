@@ -23,7 +23,10 @@ def test_a_pause_is_one_step(world: World) -> None:
     assert {"run", "state", "interrupt", "question", "calls", "aliases", "active", "timers", "open"} <= kinds
     assert world.client.hgetall(world.key("active", place.session)) == {place.run.encode(): b"1"}
     assert world.client.zcard(world.key("open")) == 3
-    assert (world.client.zcard(world.key("open_tool", "refund")), world.client.zcard(world.key("open_kind", "custom"))) == (1, 2)
+    assert (
+        world.client.zcard(world.key("open_tool", "refund")),
+        world.client.zcard(world.key("open_kind", "custom")),
+    ) == (1, 2)
     assert sorted(world.client.zrange(world.key("timers"), 0, -1)) == sorted(f"i {i}".encode() for i in ids)
     assert world.bells()["interrupts"] == 3
     assert [e.event for e in world.history()].count("suspended") == 3
@@ -109,7 +112,8 @@ def test_interrupted_at_is_set_by_the_server(world: World) -> None:
 
 def test_any_json_is_an_answer(world: World) -> None:
     """F16: false, 0 and null are answers, not their absence."""
-    for n, payload in enumerate((False, 0, None, [], {})):
+    payloads: tuple[object, ...] = (False, 0, None, [], {})
+    for n, payload in enumerate(payloads):
         _place, (one,) = world.asked(Interrupt.question("value?"), name=f"run-{n}")
         world.answer(one, Respond(payload=payload))
         found = world.record(one).resolution

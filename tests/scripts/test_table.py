@@ -34,7 +34,8 @@ class Row(NamedTuple):
 def rows() -> Iterator[Row]:
     for step in TABLE["step"]:
         for found, guard, outcome, then, bells, *writes in step["rows"]:
-            yield Row(Key(step["operation"], step["record"], found, guard), outcome, then, bells, sum(writes, []))
+            key = Key(step["operation"], step["record"], found, guard)
+            yield Row(key, outcome, then, bells, *(writes or [[]]))
 
 
 ALL = list(rows())
@@ -43,14 +44,18 @@ ALL = list(rows())
 def test_every_transition_of_the_code_is_in_the_protocol() -> None:
     stated = {(r.key.record, r.key.operation, r.key.found, r.next) for r in ALL}
     code = {
-        (str(t.record), t.operation, str(t.before or "none"), str(after)) for t in TRANSITIONS for after in t.after
+        (str(t.record), t.operation, str(t.before or "none"), str(after))
+        for t in TRANSITIONS
+        for after in t.after
     }
     assert code - stated == set()
 
 
 def test_every_move_of_the_protocol_is_in_the_code() -> None:
     code = {
-        (str(t.record), t.operation, str(t.before or "none"), str(after)) for t in TRANSITIONS for after in t.after
+        (str(t.record), t.operation, str(t.before or "none"), str(after))
+        for t in TRANSITIONS
+        for after in t.after
     }
     moves = {(r.key.record, r.key.operation, r.key.found, r.next) for r in ALL if r.key.found != r.next}
     assert moves - code == set()

@@ -42,7 +42,9 @@ def approval(call: str = "c1", amount: int = 40, **rest: Any) -> Interrupt:
 
 def completion(call: str = "c1", **rest: Any) -> Interrupt:
     """The wait for a video that is rendered elsewhere."""
-    return Interrupt.completion(Action(tool="render", arguments={"prompt": "x"}), call, handle="job-1", **rest)
+    return Interrupt.completion(
+        Action(tool="render", arguments={"prompt": "x"}), call, handle="job-1", **rest
+    )
 
 
 class World:
@@ -97,7 +99,9 @@ class World:
 
     # Runs ------------------------------------------------------------------------------------------------------
 
-    def place(self, name: str = "a", *, session: str = SESSION, pool: Pool = POOL, value: Any = None) -> Place:
+    def place(
+        self, name: str = "a", *, session: str = SESSION, pool: Pool = POOL, value: Any = None
+    ) -> Place:
         """Where a run belongs; its id follows from session and name."""
         run = new_run_id(session, namespace=self.namespace, key=name)
         data = prepare.input_bytes(value, None, self.settings)
@@ -190,17 +194,23 @@ class World:
             return self.do(pauses.suspend(self.p, pause))
         except Recheck:
             calls = [q.call for q in pause.questions if q.early != "*" and q.call]
-            found = self.read(address.read_early(self.p, pause.place.session, pause.place.run, pause.seq, calls))
+            found = self.read(
+                address.read_early(self.p, pause.place.session, pause.place.run, pause.seq, calls)
+            )
             seen = [(call, mark, self.read(reads.read_verdict(self.p, slot))) for call, mark, slot in found]
             return self.do(pauses.suspend(self.p, prepare.with_early(pause, seen)))
 
-    def ask(self, lease: Leased, *interrupts: Interrupt, mode: Mode = Mode.ALL, keep: Sequence[str] = ()) -> Outcome:
+    def ask(
+        self, lease: Leased, *interrupts: Interrupt, mode: Mode = Mode.ALL, keep: Sequence[str] = ()
+    ) -> Outcome:
         """Suspends a leased run under its next sequence."""
         token, seq = lease.token, int(lease.text("seq")) + 1
         place = Place(token.run, lease.text("session"), lease.pool, 0, b"")
         return self.suspend(self.pause(place, *interrupts, seq=seq, mode=mode, token=token, keep=keep))
 
-    def asked(self, *interrupts: Interrupt, name: str = "a", mode: Mode = Mode.ALL) -> tuple[Place, tuple[str, ...]]:
+    def asked(
+        self, *interrupts: Interrupt, name: str = "a", mode: Mode = Mode.ALL
+    ) -> tuple[Place, tuple[str, ...]]:
         """A run that waits for these interrupts, and their ids."""
         place, lease = self.started(name)
         outcome = self.ask(lease, *(interrupts or (approval(),)), mode=mode)
@@ -223,7 +233,9 @@ class World:
         """An answer to an interrupt, as an item of a batch."""
         asked = self.read(reads.read_asked(self.p, interrupt))
         question = asked[1].interrupt if asked else None
-        return self.at(interrupt), prepare.verdict_of(question, interrupt, answer or Approve(), by, op=op, seen=seen)
+        return self.at(interrupt), prepare.verdict_of(
+            question, interrupt, answer or Approve(), by, op=op, seen=seen
+        )
 
     def answer(
         self, interrupt: str, answer: Answer | None = None, by: Principal = ANN, *, op: str | None = None,
@@ -251,7 +263,9 @@ class World:
         slot = address.early_slot(session, run, seq, call)
         at = answers.CallAddress(session, call, slot, run, seq, POOL if run else None, known)
         until = self.now() + round(within.total_seconds() * 1_000_000)
-        return self.do(answers.answer_call(self.p, at, said, not_after=until, longest=self.settings.keep_settled))
+        return self.do(
+            answers.answer_call(self.p, at, said, not_after=until, longest=self.settings.keep_settled)
+        )
 
     # Sweeping --------------------------------------------------------------------------------------------------
 

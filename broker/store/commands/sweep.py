@@ -132,7 +132,7 @@ def read_group(p: Partition, group: str) -> Read[Group | None]:
         rows = [{text(k): v for k, v in pairs_of(row).items()} for row in replies[2]]
         for row in rows:
             if text(row["name"]) == group:
-                first = stream_id(replies[0][0][0]) if replies[0] else (0, 0)
+                first = stream_id(replies[0][0][0]) if replies[0] else (1 << 62, 0)
                 behind = int(row.get("pending") or 0) + int(row.get("lag") or 0)
                 return Group(first, stream_id(row["last-delivered-id"]), behind)
         return None

@@ -8,7 +8,7 @@ from broker.store.commands.runs import Place
 
 from ..world import BOB, World, approval, completion
 from .case import Case, of_call, of_interrupt, of_run, row
-from .runs import FAR, PAST, dead, each, finished
+from .runs import FAR, PAST, each, finished
 
 NOWHERE = "int_0000" + "0" * 32
 
@@ -108,7 +108,9 @@ def _(w: World) -> Case:
 # by call
 
 
-def by_call(w: World, place: Place, seq: int, *, op: str = "op-1", within: timedelta = timedelta(minutes=10)) -> str:
+def by_call(
+    w: World, place: Place, seq: int, *, op: str = "op-1", within: timedelta = timedelta(minutes=10)
+) -> str:
     return w.answer_call("c1", Complete(value=1), run=place.run, seq=seq, op=op, within=within).code
 
 
@@ -274,5 +276,3 @@ def _(w: World) -> Case:
 def _(w: World) -> Case:
     place, _ids = w.asked(completion())
     return of_call(w, place, lambda: by_call(w, place, 2))
-
-

@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
 from broker.errors import StaleLease
@@ -65,7 +65,10 @@ def of_call(w: World, place: Place, act: Callable[[], str]) -> Case:
 
 def said(w: World, command: Command[T]) -> str:
     """The word that a script says."""
-    return w.do(replace(command, decode=lambda _, reply: text(reply[0])))
+    heard: Command[str] = Command(
+        command.script, w.p, command.items, lambda _, reply: text(reply[0]), command.oom
+    )
+    return w.do(heard)
 
 
 def told(call: Callable[[], object]) -> str:

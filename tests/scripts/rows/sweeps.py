@@ -2,7 +2,6 @@
 
 from broker.core.answers import Reject
 from broker.core.models import Audience, OnExpiry
-from broker.core.states import Mode
 from broker.store.commands import sweep
 from broker.store.commands.runs import Place
 
@@ -294,5 +293,3 @@ def _(w: World) -> Case:
     place = w.place()
     w.start(place)
     return of_run(w, place, lambda: said(w, sweep.ring_ready(w.p, [POOL], 1)))
-
-
