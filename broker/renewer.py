@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from .core.settings import Settings
 from .store.commands.observed import Watch
-from .store.commands.runs import Leased, renew
+from .store.commands.runs import Leased, Token, renew
 from .store.commands.values import Command
 from .store.connect import FAULTS, NoScript, Options, SyncClient, meaning, sync_client, sync_client_like
 from .store.keys import Partition
@@ -21,6 +21,8 @@ from .store.scripts import Rendering
 from .telemetry import Observer
 
 log = logging.getLogger("broker")
+
+JOIN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Renewer:
         self._options = options or Options()
         self._beat = beat
         self._observer = observer
-        self._held: dict[str, Held] = {}
+        self._held: dict[Token, Held] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="broker-renewer", daemon=True)
@@ -58,17 +60,17 @@ class Renewer:
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join()
+        self._thread.join(JOIN_SECONDS)  # a round that hangs with its server ends by itself
 
     def add(self, leased: Leased, lost: Callable[[], object]) -> None:
         """Renews this lease from now on."""
         with self._lock:
-            self._held[leased.token.run] = Held(leased, lost)
+            self._held[leased.token] = Held(leased, lost)
 
-    def remove(self, run: str) -> None:
-        """Stops renewing the lease of a run. Safe to repeat."""
+    def remove(self, token: Token) -> None:
+        """Stops renewing one lease; a later one of the same run stays. Safe to repeat."""
         with self._lock:
-            self._held.pop(run, None)
+            self._held.pop(token, None)
 
     @property
     def count(self) -> int:
@@ -96,6 +98,9 @@ class Renewer:
                     # The lease may outlive a short outage: try again well before it runs out.
                     log.warning("lease renewal: %s, trying again", type(error).__name__)
                     pause = min(every / 4, 0.5)
+                except Exception as error:  # noqa: BLE001 - what goes wrong with one lease must not lose the others
+                    log.error("lease renewal: %s; going on", type(error).__name__)  # noqa: TRY400 - no traceback
+                    pause = every
         finally:
             with contextlib.suppress(*FAULTS):
                 client.close()
@@ -121,7 +126,7 @@ class Renewer:
     def _forget(self, one: Held) -> bool:
         """Whether the lease was still wanted; one that ended in the meantime is no loss."""
         with self._lock:
-            return self._held.pop(one.leased.token.run, None) is one
+            return self._held.pop(one.leased.token, None) is one
 
     def _run(self, client: SyncClient, command: Command[Any]) -> list[Any]:
         return run_command(client, command, self._settings, self._rendering, self._observer)

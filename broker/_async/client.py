@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from ..core.answers import Cancel, Complete, Fail, Principal
 from ..core.fleet import Fleet, PoolCount, WorkerInfo
-from ..core.ids import bits_of, new_nonce, new_run_id
+from ..core.ids import bits_of, new_nonce, new_run_id, session_hash
 from ..core.limits import JSON, check_id, check_name
 from ..core.models import Interrupt, InterruptState
 from ..core.outcomes import Accepted, Outcome, Replayed
@@ -161,7 +161,7 @@ class AsyncBroker:
         )  # fmt: skip
         if not isinstance(leased, runs.Leased):
             raise Refused(leased)
-        async with held(self._link, await Run.load(self._link, leased), leased) as run:
+        async with held(self._link, leased) as run:
             yield run
 
     async def suspend(
@@ -190,6 +190,8 @@ class AsyncBroker:
         p = self._link.space.of_session(session)
         old: tuple[address.Address, ...] = ()
         if run_id is not None:
+            if bits_of(check_id("run_id", run_id)) != session_hash(session):
+                raise InvalidInput("run_id", "is no run of this session", "an id that the broker gave")
             place = prepare.at_run(place, run_id)
         if replace:
             at = await self._link.fetch(address.read_run_address(p, place.run))

@@ -1,6 +1,6 @@
 """The inbox: what waits for an answer, and answering it."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import timedelta
 
 from ..core.answers import Answer, Principal
@@ -167,15 +167,15 @@ class Inbox:
                 place, after = place + 1, None
         return Page(items=tuple(found), cursor=None, looked_at=looked)
 
-    async def follow(
+    def follow(
         self,
         group: str = Audience.APPROVALS,
         *,
         consumer: str | None = None,
         batch: int = 16,
         claim_after: timedelta | None = None,
-    ) -> AsyncIterator[Delivery]:
-        """Open interrupts as they come, each to one reader of the group, at least once: loop over it with `async for`.
+    ) -> AsyncGenerator[Delivery, None]:
+        """Open interrupts as they come, each to one reader of the group, at least once: loop over it.
 
         The body of the loop is the handler: an interrupt is acknowledged when the loop asks for the next one, decided
         or not. A reader that dies or leaves in the middle leaves its interrupt to another, after `claim_after` (default
@@ -184,14 +184,8 @@ class Inbox:
         check_name("group", group)
         if consumer is not None:
             check_id("consumer", consumer)
-        await self._link.open()
-        span = claim_after or self._link.settings.lease * 2
-        follower = Follower(self._link, group, consumer or f"reader-{new_nonce()}", batch, span)
-        try:
-            async for delivery in follower.deliveries():
-                yield delivery
-        finally:
-            await follower.aclose()
+        follower = Follower(self._link, group, consumer or f"reader-{new_nonce()}", batch, claim_after)
+        return follower.deliveries()
 
     # ------------------------------------------------------------------------------------------------------------
 

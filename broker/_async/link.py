@@ -236,7 +236,11 @@ class Link:
         pipe = self.client.pipeline(transaction=False)
         for command in commands:
             pipe.execute_command(*command)
-        return list(await pipe.execute(raise_on_error=not forgiving))
+        replies = list(await pipe.execute(raise_on_error=not forgiving))
+        for reply in replies:
+            if isinstance(reply, Exception) and isinstance(meaning(reply), Gone | Later):
+                raise reply
+        return replies
 
     async def _persist(
         self, call: Callable[[], Eventually[Any]], *, writes: bool, pick: int | None = None

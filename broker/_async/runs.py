@@ -11,14 +11,16 @@ from ..core.limits import check_count, check_id, check_name
 from ..core.models import InterruptState
 from ..core.outcomes import Outcome
 from ..core.records import RunRecord
-from ..errors import InvalidInput, UnknownId
+from ..errors import BrokerError, Corrupt, InvalidInput, UnknownId
 from ..renewer import Renewer
 from ..store import prepare
 from ..store.commands import address, reads, runs
 from ..store.commands.address import RunAddress
 from ..store.commands.values import Command
 from ..store.keys import Partition, Pool
+from ._runtime import Stopped
 from .link import Link
+from .ready import Ready
 from .run import Run
 
 MOST_AT_ONCE = 64
@@ -106,11 +108,11 @@ class Runs:
             raise leased
         if leased is None:
             raise UnknownId("ready run", run_id)
-        async with held(self._link, await Run.load(self._link, leased), leased) as run:
+        async with held(self._link, leased) as run:
             yield run
 
     async def ready(self, queue: str, agents: tuple[str, ...] = (), *, limit: int = 50) -> tuple[str, ...]:
-        """Ids of ready runs of a queue, best first: by priority, then by age."""
+        """Ids of ready runs of a queue, in each partition best first: by priority, then by age."""
         check_name("queue", queue)
         check_count("limit", limit, 500)
         found: list[str] = []
@@ -120,7 +122,7 @@ class Runs:
             pools = [
                 pool for pool in counts.pools if pool.queue == queue and (not agents or pool.agent in agents)
             ]
-            found += [run for run, _ in await self._link.fetch(runs.ready_runs(p, pools, limit))]
+            found += [run for run, _ in await self._link.fetch(runs.ready_runs(p, pools, limit))][:limit]
         return tuple(found[:limit])
 
     async def _partition(self, run_id: str) -> Partition:
@@ -138,8 +140,9 @@ class Runs:
 
 
 @contextlib.asynccontextmanager
-async def held(link: Link, run: Run[Any], leased: runs.Leased) -> AsyncIterator[Run[Any]]:
+async def held(link: Link, leased: runs.Leased) -> AsyncIterator[Run[Any]]:
     """A leased run, renewed for the length of the block, and given back at its end if nothing else ended the lease."""
+    run: Run[Any] = Run(link, leased)
 
     def lost() -> None:
         run.is_held = False
@@ -148,12 +151,17 @@ async def held(link: Link, run: Run[Any], leased: runs.Leased) -> AsyncIterator[
         link.source, link.settings, link.rendering, options=link.options, observer=link.observer
     ) as renewer:
         renewer.add(leased, lost)
-        run._ended = lambda: renewer.remove(run.id)  # noqa: SLF001 - the same house
+        run._ended = lambda: renewer.remove(leased.token)  # noqa: SLF001 - the same house
         try:
+            await run.load()
             yield run
         except Exception as error:
+            await run.failed(error)
+            raise
+        except Stopped:
             if run.is_held:
-                await run.fail(type(error).__name__, str(error))
+                with contextlib.suppress(BrokerError):
+                    await run.release()
             raise
         if run.is_held:
             await run.release()
@@ -235,24 +243,12 @@ class Queue:
             for b in dict.fromkeys((build, ""))
         ]
         taken: list[Run[Any]] = []
-        for p in self._link.space.all():
-            if len(taken) < limit:
-                leases = await lease_some(self._link, p, pools, limit - len(taken), holder)
-                taken += [await Run.load(self._link, one) for one in leases]
+        for leased in await Ready(self._link).lease(pools, limit, holder):
+            run: Run[Any] = Run(self._link, leased)
+            try:
+                await run.load()
+            except Corrupt as broken:
+                await run.failed(broken)
+                continue
+            taken.append(run)
         return tuple(taken)
-
-
-async def lease_some(
-    link: Link, p: Partition, pools: list[Pool], limit: int, holder: str
-) -> list[runs.Leased]:
-    """Leases on ready runs of one partition: one read of ids, one of their sessions, one script call."""
-    ready = (await link.fetch(runs.ready_runs(p, pools, limit)))[:limit]
-    if not ready:
-        return []
-    sessions = await link.fetch(runs.sessions_of(p, [run for run, _ in ready]))
-    wanted = [(run, pool, session) for (run, pool), session in zip(ready, sessions, strict=True) if session]
-    nonces = [new_nonce() for _ in wanted]
-    results = await link.run_all(
-        runs.lease(p, wanted, nonces=nonces, holder=holder, span=link.settings.lease)
-    )
-    return [one for one in results if isinstance(one, runs.Leased)]

@@ -43,7 +43,11 @@ def deadline(seconds: float) -> contextlib.AbstractContextManager[None]:  # noqa
 
 def make_client(source: Any, how: Options, seconds: float) -> Client:
     """A client of our own for a URL, or with the address and credentials of a client that somebody made."""
-    return sync_client(source, how, seconds) if isinstance(source, str) else sync_client_like(source, how, seconds)
+    return (
+        sync_client(source, how, seconds)
+        if isinstance(source, str)
+        else sync_client_like(source, how, seconds)
+    )
 
 
 class Home:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from ..core.answers import Cancel, Complete, Fail, Principal
 from ..core.fleet import Fleet, PoolCount, WorkerInfo
-from ..core.ids import bits_of, new_nonce, new_run_id
+from ..core.ids import bits_of, new_nonce, new_run_id, session_hash
 from ..core.limits import JSON, check_id, check_name
 from ..core.models import Interrupt, InterruptState
 from ..core.outcomes import Accepted, Outcome, Replayed
@@ -162,7 +162,7 @@ class Broker:
         )  # fmt: skip
         if not isinstance(leased, runs.Leased):
             raise Refused(leased)
-        with held(self._link, Run.load(self._link, leased), leased) as run:
+        with held(self._link, leased) as run:
             yield run
 
     def suspend(
@@ -191,6 +191,8 @@ class Broker:
         p = self._link.space.of_session(session)
         old: tuple[address.Address, ...] = ()
         if run_id is not None:
+            if bits_of(check_id("run_id", run_id)) != session_hash(session):
+                raise InvalidInput("run_id", "is no run of this session", "an id that the broker gave")
             place = prepare.at_run(place, run_id)
         if replace:
             at = self._link.fetch(address.read_run_address(p, place.run))

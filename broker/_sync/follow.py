@@ -9,7 +9,7 @@ from typing import Any
 from ..core.models import Audience
 from ..core.records import InterruptRecord
 from ..core.states import Settlement
-from ..errors import BrokerError, OutOfMemory, Unavailable, UnsuitableServer
+from ..errors import BrokerError, OutOfMemory, Unavailable
 from ..store.commands import reads, sweep
 from ..store.commands.sweep import Entry
 from ..store.commands.values import text

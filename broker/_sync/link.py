@@ -237,7 +237,11 @@ class Link:
         pipe = self.client.pipeline(transaction=False)
         for command in commands:
             pipe.execute_command(*command)
-        return list(pipe.execute(raise_on_error=not forgiving))
+        replies = list(pipe.execute(raise_on_error=not forgiving))
+        for reply in replies:
+            if isinstance(reply, Exception) and isinstance(meaning(reply), Gone | Later):
+                raise reply
+        return replies
 
     def _persist(self, call: Callable[[], Eventually[Any]], *, writes: bool, pick: int | None = None) -> Any:
         ends, unsure, attempt = monotonic() + self.patience, False, 0

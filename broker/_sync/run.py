@@ -1,6 +1,7 @@
 # Generated from broker/_async/run.py by tests/tools/unasync.py (make sync): do not edit.
 """A leased run in the hands of the one worker that may go on with it."""
 
+import contextlib
 import logging
 import random
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from ..core.models import InputRecord, Interrupt, InterruptState, ResultRecord
 from ..core.outcomes import Accepted, Outcome, Replayed
 from ..core.records import InterruptRecord, Resolution
 from ..core.states import Mode, RunState
-from ..errors import Corrupt, Refused, StaleLease, UnknownId
+from ..errors import BrokerError, Corrupt, Refused, StaleLease, UnknownId
 from ..store import prepare
 from ..store.commands import address, pauses, reads, runs
 from ..store.commands.address import Address
@@ -54,28 +55,26 @@ class Run(Generic[T]):
     def __repr__(self) -> str:
         return f"Run(id={self.id!r}, agent={self.agent!r}, seq={self.seq}, fence={self.fence}, attempt={self.attempt})"
 
-    @classmethod
-    def load(cls, link: Link, leased: Leased) -> "Run[Any]":
-        """The run behind a lease, with everything it needs to go on. Raises `Corrupt` for bytes that cannot be read."""
-        run: Run[Any] = cls(link, leased)
-        p = leased.partition
-        given, state = link.fetch(reads.read_input(p, run.id))
+    def load(self) -> None:
+        """Reads what the run goes on from; done before it is handed over. Raises `Corrupt` for what cannot be read."""
+        link, p = self._link, self._leased.partition
+        given, state = link.fetch(reads.read_input(p, self.id))
         if given:
-            record = InputRecord.from_bytes(given, key=p.key("input", run.id))
-            run.input, run.metadata = record.input, record.metadata
+            record = InputRecord.from_bytes(given, key=p.key("input", self.id))
+            self.input, self.metadata = record.input, record.metadata
         if state:
-            run.state = InterruptState.from_bytes(state, key=p.key("state", run.id))
-        if ids := leased.text("ids").split():
-            run._old = link.fetch(address.read_addresses(p, ids))
-            shown = set(leased.text("shown").split())
-            slots = [(a.interrupt, a.verdict) for a in run._old if a.interrupt in shown]
-            run.interrupts = link.fetch(reads.read_interrupts(p, slots))
-            for one in run.interrupts:
-                if one.problem is not None or one.resolution is None:
-                    raise Corrupt(
-                        p.key("interrupt", one.id), one.problem or "it was handed out and is not settled"
-                    )
-        return run
+            self.state = reads.frozen(state, p.key("state", self.id), self._leased.text("suspended"))
+        self._old = link.fetch(address.read_addresses(p, self._leased.text("ids").split()))
+        shown = set(self._leased.text("shown").split())
+        slots = [(a.interrupt, a.verdict) for a in self._old if a.interrupt in shown]
+        self.interrupts = link.fetch(reads.read_interrupts(p, slots))
+        for one in self.interrupts:
+            shown.discard(one.id)
+            if one.problem is not None or one.resolution is None:
+                fault = one.problem or "it was handed out and is not settled"
+                raise Corrupt(p.key("interrupt", one.id), fault)
+        for missing in shown:
+            raise Corrupt(p.key("interrupt", missing), "it is gone, and its run goes on from it")
 
     @property
     def resolutions(self) -> tuple[Resolution, ...]:
@@ -129,6 +128,13 @@ class Run(Generic[T]):
         pause = prepare.back_off(self.attempt, self._link.settings, random.random())  # noqa: S311 - jitter
         state = self._write(runs.fail(self._leased, pause=pause, final=final, kind=kind, text=text[:1000]))
         return RunState(state)
+
+    def failed(self, error: BaseException) -> None:
+        """Ends this attempt for an error that was raised. Nothing, where the lease has ended or cannot be ended."""
+        if self.is_held:
+            kind = error.code if isinstance(error, Corrupt) else type(error).__name__
+            with contextlib.suppress(BrokerError):
+                self.fail(kind, str(error))
 
     def _write(self, command: Any) -> str:
         if not self.is_held:

@@ -12,14 +12,16 @@ from ..core.limits import check_count, check_id, check_name
 from ..core.models import InterruptState
 from ..core.outcomes import Outcome
 from ..core.records import RunRecord
-from ..errors import InvalidInput, UnknownId
+from ..errors import BrokerError, Corrupt, InvalidInput, UnknownId
 from ..renewer import Renewer
 from ..store import prepare
 from ..store.commands import address, reads, runs
 from ..store.commands.address import RunAddress
 from ..store.commands.values import Command
 from ..store.keys import Partition, Pool
+from ._runtime import Stopped
 from .link import Link
+from .ready import Ready
 from .run import Run
 
 MOST_AT_ONCE = 64
@@ -107,11 +109,11 @@ class Runs:
             raise leased
         if leased is None:
             raise UnknownId("ready run", run_id)
-        with held(self._link, Run.load(self._link, leased), leased) as run:
+        with held(self._link, leased) as run:
             yield run
 
     def ready(self, queue: str, agents: tuple[str, ...] = (), *, limit: int = 50) -> tuple[str, ...]:
-        """Ids of ready runs of a queue, best first: by priority, then by age."""
+        """Ids of ready runs of a queue, in each partition best first: by priority, then by age."""
         check_name("queue", queue)
         check_count("limit", limit, 500)
         found: list[str] = []
@@ -121,7 +123,7 @@ class Runs:
             pools = [
                 pool for pool in counts.pools if pool.queue == queue and (not agents or pool.agent in agents)
             ]
-            found += [run for run, _ in self._link.fetch(runs.ready_runs(p, pools, limit))]
+            found += [run for run, _ in self._link.fetch(runs.ready_runs(p, pools, limit))][:limit]
         return tuple(found[:limit])
 
     def _partition(self, run_id: str) -> Partition:
@@ -139,8 +141,9 @@ class Runs:
 
 
 @contextlib.contextmanager
-def held(link: Link, run: Run[Any], leased: runs.Leased) -> Iterator[Run[Any]]:
+def held(link: Link, leased: runs.Leased) -> Iterator[Run[Any]]:
     """A leased run, renewed for the length of the block, and given back at its end if nothing else ended the lease."""
+    run: Run[Any] = Run(link, leased)
 
     def lost() -> None:
         run.is_held = False
@@ -149,12 +152,17 @@ def held(link: Link, run: Run[Any], leased: runs.Leased) -> Iterator[Run[Any]]:
         link.source, link.settings, link.rendering, options=link.options, observer=link.observer
     ) as renewer:
         renewer.add(leased, lost)
-        run._ended = lambda: renewer.remove(run.id)  # noqa: SLF001 - the same house
+        run._ended = lambda: renewer.remove(leased.token)  # noqa: SLF001 - the same house
         try:
+            run.load()
             yield run
         except Exception as error:
+            run.failed(error)
+            raise
+        except Stopped:
             if run.is_held:
-                run.fail(type(error).__name__, str(error))
+                with contextlib.suppress(BrokerError):
+                    run.release()
             raise
         if run.is_held:
             run.release()
@@ -234,20 +242,12 @@ class Queue:
             for b in dict.fromkeys((build, ""))
         ]
         taken: list[Run[Any]] = []
-        for p in self._link.space.all():
-            if len(taken) < limit:
-                leases = lease_some(self._link, p, pools, limit - len(taken), holder)
-                taken += [Run.load(self._link, one) for one in leases]
+        for leased in Ready(self._link).lease(pools, limit, holder):
+            run: Run[Any] = Run(self._link, leased)
+            try:
+                run.load()
+            except Corrupt as broken:
+                run.failed(broken)
+                continue
+            taken.append(run)
         return tuple(taken)
-
-
-def lease_some(link: Link, p: Partition, pools: list[Pool], limit: int, holder: str) -> list[runs.Leased]:
-    """Leases on ready runs of one partition: one read of ids, one of their sessions, one script call."""
-    ready = (link.fetch(runs.ready_runs(p, pools, limit)))[:limit]
-    if not ready:
-        return []
-    sessions = link.fetch(runs.sessions_of(p, [run for run, _ in ready]))
-    wanted = [(run, pool, session) for (run, pool), session in zip(ready, sessions, strict=True) if session]
-    nonces = [new_nonce() for _ in wanted]
-    results = link.run_all(runs.lease(p, wanted, nonces=nonces, holder=holder, span=link.settings.lease))
-    return [one for one in results if isinstance(one, runs.Leased)]

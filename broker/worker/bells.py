@@ -6,7 +6,7 @@ import logging
 import random
 
 from .._async.link import Link
-from ..errors import BrokerError, Unavailable
+from ..errors import NotPermitted
 from ..store.connect import FAULTS, Gone, Later, NoGroup, async_client, async_client_like, meaning
 from ..store.keys import Pool
 
@@ -34,11 +34,14 @@ class Bells:
     async def wait(self, most: int, stopped: asyncio.Task[bool]) -> None:
         """Returns when a bell rang, after about a second at the latest, or at once when `stopped` is done."""
         read = asyncio.create_task(self._read(most))
-        await asyncio.wait([read, stopped], return_when=asyncio.FIRST_COMPLETED)
-        if not read.done():
+        try:
+            await asyncio.wait([read, stopped], return_when=asyncio.FIRST_COMPLETED)
+        finally:
             read.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await read
+            # Not a bare await: that would take a cancellation of ours for the reader's.
+            (ended,) = await asyncio.gather(read, return_exceptions=True)
+        if isinstance(ended, Exception):
+            raise ended
 
     async def _read(self, most: int) -> None:
         try:
@@ -53,10 +56,11 @@ class Bells:
         except FAULTS as error:
             fault = meaning(error)
             self._fresh = True
-            if isinstance(fault, BrokerError) and not isinstance(fault, Unavailable):
+            if isinstance(fault, NotPermitted):
                 raise fault from None
             if not isinstance(fault, Gone | Later | NoGroup):
-                log.warning("bells: %s", type(error).__name__)
+                log.warning("bells: %s", fault)
+            # Runs are found without bells too, only later.
             await asyncio.sleep(0.1 + random.random() / 5)  # noqa: S311 - jitter
 
     async def _ensure_groups(self) -> None:

@@ -11,8 +11,8 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from .._async.client import AsyncBroker
+from .._async.ready import Ready
 from .._async.run import Run
-from .._async.runs import lease_some
 from .._sync.client import Broker
 from ..core.fleet import WorkerInfo
 from ..core.ids import new_nonce
@@ -21,7 +21,7 @@ from ..core.settings import Settings
 from ..errors import BrokerError, Corrupt, InvalidInput, StaleLease, Unavailable
 from ..renewer import Renewer, run_command
 from ..store.commands import sweep
-from ..store.commands.runs import Leased
+from ..store.commands.runs import Leased, Token
 from ..store.connect import FAULTS, SyncClient
 from ..store.keys import Pool
 from ..telemetry import Observer
@@ -34,6 +34,9 @@ log = logging.getLogger("broker")
 H = TypeVar("H", bound=Callable[..., Any])
 
 MOST_CONCURRENT = 1000
+PAUSE_SECONDS = 0.5
+STUCK_SECONDS = 5.0
+LEAVE_SECONDS = 1.0
 
 
 class Worker:
@@ -66,7 +69,9 @@ class Worker:
         self._sweeps = sweeps
         self._drain = drain
         self._agents: dict[str, Agent] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks: dict[Token, asyncio.Task[None]] = {}
+        self._runs: dict[Token, Run[Any]] = {}
+        self._asked = 0
         self._stop: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -96,36 +101,53 @@ class Worker:
 
     def stop(self) -> None:
         """Asks for a drain; a second time, for giving everything back at once. May be called from any thread."""
-        if self._loop is None or self._stop is None:
-            return
-        if self._stop.is_set():
-            self._loop.call_soon_threadsafe(self._cancel_all)
-        self._loop.call_soon_threadsafe(self._stop.set)
+        self._asked += 1
+        loop = self._loop
+        if loop is not None:
+            with suppress(RuntimeError):  # it has ended already
+                loop.call_soon_threadsafe(self._heed)
+
+    def _heed(self) -> None:
+        if self._stop is not None:
+            self._stop.set()
+        if self._asked > 1:
+            self._cancel_all()
 
     async def serve(self) -> None:
         """Works until `stop`. Raises where the server or the credentials cannot be used; outages are waited out."""
         if not self._agents:
             raise InvalidInput("agents", "are none", "at least one `worker.add(name, handler)`")
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        link = (await self.broker.open())._link  # noqa: SLF001 - the same house
+        if self._asked:
+            self._stop.set()
+        try:
+            await self.broker.open()
+            await self._serve()
+        finally:
+            self._loop, self._stop, self._asked = None, None, 0
+            await self.broker.aclose()
+            self._blocking.close()
+
+    async def _serve(self) -> None:
+        link = self.broker._link  # noqa: SLF001 - the same house
         sweeper = asyncio.create_task(Sweeper(self.broker, name=self.name).run()) if self._sweeps else None
-        with Renewer(
-            link.source, link.settings, link.rendering,
-            options=link.options, beat=self._say_alive, observer=link.observer,
-        ) as renewer:  # fmt: skip
-            try:
-                await self._work(renewer)
-                await self._drain_all()
-            finally:
-                self._cancel_all()
-                await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-                if sweeper is not None:
-                    sweeper.cancel()
-                    await asyncio.gather(sweeper, return_exceptions=True)
-        with suppress(BrokerError):
-            await link.run(sweep.register(link.space.partition(0), self.name, b""))
-        await self.broker.aclose()
-        self._blocking.close()
+        try:
+            with Renewer(
+                link.source, link.settings, link.rendering,
+                options=link.options, beat=self._say_alive, observer=link.observer,
+            ) as renewer:  # fmt: skip
+                try:
+                    await self._work(renewer)
+                    await self._drain_all()
+                finally:
+                    await self._give_all_back()
+        finally:
+            if sweeper is not None:
+                sweeper.cancel()
+                await asyncio.gather(sweeper, return_exceptions=True)
+            with suppress(BrokerError, TimeoutError):
+                async with asyncio.timeout(LEAVE_SECONDS):
+                    await link.run(sweep.register(link.space.partition(0), self.name, b""))
 
     # Leasing ---------------------------------------------------------------------------------------------------
 
@@ -136,7 +158,7 @@ class Worker:
     async def _work(self, renewer: Renewer) -> None:
         link, stop = self.broker._link, self._stop  # noqa: SLF001 - the same house
         assert stop is not None  # noqa: S101 - set by serve
-        bells = Bells(link, self._pools(), self.name)
+        bells, ready = Bells(link, self._pools(), self.name), Ready(link)
         stopped = asyncio.create_task(stop.wait())
         try:
             while not stop.is_set():
@@ -145,9 +167,10 @@ class Worker:
                     await asyncio.wait([stopped, *self._tasks.values()], return_when=asyncio.FIRST_COMPLETED)
                     continue
                 try:
-                    taken = await self._lease(free)
-                except Unavailable as error:
-                    log.warning("worker %s: %s", self.name, error.reason)
+                    taken = await ready.lease(self._pools(), free, self.name)
+                except (Corrupt, Unavailable) as error:
+                    log.warning("worker %s: %s", self.name, error)
+                    await asyncio.wait([stopped], timeout=PAUSE_SECONDS)
                     continue
                 for leased in taken:
                     self._begin(leased, renewer)
@@ -157,57 +180,64 @@ class Worker:
             stopped.cancel()
             await bells.aclose()
 
-    async def _lease(self, free: int) -> list[Leased]:
-        link = self.broker._link  # noqa: SLF001 - the same house
-        taken: list[Leased] = []
-        for p in link.space.all():
-            if len(taken) < free:
-                taken += await lease_some(link, p, self._pools(), min(free - len(taken), 32), self.name)
-        return taken
-
     def _begin(self, leased: Leased, renewer: Renewer) -> None:
-        run_id = leased.token.run
-        task = asyncio.create_task(self._go_on(leased, renewer), name=f"run {run_id}")
-        self._tasks[run_id] = task
-        task.add_done_callback(lambda _: self._tasks.pop(run_id, None))
+        run: Run[Any] = Run(self.broker._link, leased)  # noqa: SLF001 - the same house
+        task = asyncio.create_task(self._go_on(run, leased.token, renewer), name=f"run {run.id}")
+        self._tasks[leased.token] = task
+        self._runs[leased.token] = run
         loop = asyncio.get_running_loop()
-        renewer.add(leased, lambda: loop.call_soon_threadsafe(task.cancel))
+
+        def forget(_: object) -> None:
+            self._tasks.pop(leased.token, None)
+            self._runs.pop(leased.token, None)
+
+        def lost() -> None:
+            run.is_held = False
+            loop.call_soon_threadsafe(task.cancel)
+
+        task.add_done_callback(forget)
+        renewer.add(leased, lost)
 
     # One run ---------------------------------------------------------------------------------------------------
 
-    async def _go_on(self, leased: Leased, renewer: Renewer) -> None:
-        run: Run[Any] = Run(self.broker._link, leased)  # noqa: SLF001 - the same house
+    async def _go_on(self, run: Run[Any], token: Token, renewer: Renewer) -> None:
+        run._ended = lambda: renewer.remove(token)  # noqa: SLF001 - the same house
         try:
-            run = await Run.load(self.broker._link, leased)  # noqa: SLF001
-            run._ended = lambda: renewer.remove(run.id)  # noqa: SLF001
+            await run.load()
             result = await self._agents[run.agent].call(run, self._blocking._link)  # noqa: SLF001
             if run.is_held:
                 await run.finish(result)
         except StaleLease:
             log.warning("run %s: its lease went to another worker; nothing was written", run.id)
-        except asyncio.CancelledError:
-            await self._give_back(run)
+        except asyncio.CancelledError as error:
+            if self._is_cancelled():
+                await self._give_back(run)
+            else:  # raised by the handler itself, for something of its own
+                await self._failed(run, error)
         except Unavailable as error:
             log.warning("run %s: %s; its lease will run out", run.id, error.reason)
-        except Exception as error:  # noqa: BLE001 - whatever a handler raises ends its attempt and no other
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a handler raises ends its attempt and no other
             await self._failed(run, error)
         finally:
-            renewer.remove(run.id)
+            renewer.remove(token)
+
+    @staticmethod
+    def _is_cancelled() -> bool:
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > 0
 
     async def _give_back(self, run: Run[Any]) -> None:
         """A drain is no failure: the run is another worker's, at once. A lease lost before is nobody's to give."""
         if run.is_held:
             with suppress(BrokerError):
-                await asyncio.shield(run.release())
+                await run.release()
 
-    async def _failed(self, run: Run[Any], error: Exception) -> None:
+    async def _failed(self, run: Run[Any], error: BaseException) -> None:
         # The text may hold what the handler worked on: it goes to the run's record, never into a log.
         log.warning("run %s attempt %d failed: %s", run.id, run.attempt, type(error).__name__)
-        if not run.is_held:
-            return
-        kind = "corrupt" if isinstance(error, Corrupt) else type(error).__name__
-        with suppress(StaleLease, Unavailable):
-            await run.fail(kind, str(error))
+        await run.failed(error)
 
     # Ending ----------------------------------------------------------------------------------------------------
 
@@ -218,7 +248,19 @@ class Worker:
 
     def _cancel_all(self) -> None:
         for task in self._tasks.values():
-            task.cancel()
+            if not task.cancelling():  # once: a second time would cut the giving back
+                task.cancel()
+
+    async def _give_all_back(self) -> None:
+        """No lease is left behind, not even that of a handler that does not heed its cancellation."""
+        self._cancel_all()
+        if not self._tasks:
+            return
+        _, stuck = await asyncio.wait(list(self._tasks.values()), timeout=STUCK_SECONDS)
+        for token, run in list(self._runs.items()):
+            if self._tasks.get(token) in stuck:
+                log.error("run %s: its handler does not stop; it is given back all the same", run.id)
+                await self._give_back(run)
 
     def _say_alive(self, client: SyncClient) -> None:
         link = self.broker._link  # noqa: SLF001 - the same house

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -15,10 +16,11 @@ from .._async.link import Link
 from ..core.ids import new_nonce
 from ..core.models import Audience, OnExpiry
 from ..core.settings import Settings
-from ..errors import BrokerError, NotPermitted, Unavailable
+from ..core.states import Mode
+from ..errors import BrokerError, Unavailable
 from ..store import prepare
 from ..store.commands import address, reads, sweep
-from ..store.commands.address import Address
+from ..store.commands.address import Address, RunAddress
 from ..store.commands.sweep import Due, Stale
 from ..store.commands.values import Command, Read
 from ..store.keys import Partition, Pool
@@ -28,6 +30,7 @@ log = logging.getLogger("broker")
 T = TypeVar("T")
 
 BATCH = 32
+MOST_KEYS = 400
 BELLS_AT_ONCE = 16
 BELL_AGE = timedelta(hours=1)
 BELL_COUNT = 10_000
@@ -43,11 +46,18 @@ class Sweeper:
         self.name = name or f"sweeper-{new_nonce()}"
         self._tops: dict[tuple[Partition, Pool], str] = {}
         self._told = False
+        self._full = False
+        """Whether a partition had more to do than one sweep does."""
 
     @property
     def _right(self) -> str:
         """The name of the right to sweep: a process that may write verdicts takes it from one that may not."""
         return f"{'d' if self._link.can_decide else 'w'} {self.name}"
+
+    @property
+    def _later(self) -> timedelta:
+        """When to look again at what only another process may do."""
+        return self._link.settings.sweep_every * 3
 
     async def run(self) -> None:
         """Sweeps until cancelled. A lost server only makes it late."""
@@ -64,7 +74,10 @@ class Sweeper:
                         log.error("sweeper: %s", error)  # noqa: TRY400 - a sentence, not a traceback
                     except Exception as error:  # noqa: BLE001 - one partition's fault must not end the sweeping of all
                         log.error("sweeper: %s; going on", type(error).__name__)  # noqa: TRY400 - as above
-                await asyncio.sleep(period * (0.75 + random.random() / 2))  # noqa: S311 - jitter
+                # At most a period: what is lost is noticed after one and rung again before the second is over.
+                full, self._full = self._full, False
+                share = 0.02 if full else 0.5 + random.random() / 2  # noqa: S311 - jitter
+                await asyncio.sleep(period * share)
         finally:
             await self._give_up()
 
@@ -74,7 +87,10 @@ class Sweeper:
         now = await self._link.run(sweep.sweep_right(p, self._right, settings.sweep_every * 3))
         if now is None:
             return False
+        if p == self._link.space.partition(0):
+            await self._link.keep_namespace()
         due = await self._link.fetch(sweep.read_due(p, now, settings.sweep_every, BATCH, list(Audience)))
+        self._full = self._full or max(len(due.interrupts) + len(due.runs), len(due.stale)) >= BATCH
         await self._expire(p, due)
         await self._reclaim(p, due, settings)
         for audience, ids in due.unseen.items():
@@ -103,20 +119,31 @@ class Sweeper:
         return [one for one in results if not isinstance(one, BaseException)]
 
     async def _expire(self, p: Partition, due: Due) -> None:
-        found = await self._link.fetch(address.read_addresses(p, due.interrupts))
-        # A default answer is a verdict: only a process that may write those gives it.
-        found = tuple(a for a in found if self._link.can_decide or a.expiry != OnExpiry.DEFAULT)
-        plain = [a for a in found if a.mode != "first"]
+        found = await self._complete(p, due.interrupts)
+        if not self._link.can_decide:
+            # A default answer is a verdict: only a process that may write those gives it. Others look past it.
+            left = [f"i {a.interrupt}" for a in found if a.expiry == OnExpiry.DEFAULT]
+            await self._link.fetch(sweep.postpone(p, "timers", left, due.now, self._later))
+            found = [a for a in found if a.expiry != OnExpiry.DEFAULT]
+        plain = [a for a in found if a.mode != Mode.FIRST]
         await self._all(sweep.expire(p, plain, decider=self._link.can_decide))
         for a in found:
-            if a.mode == "first":
-                run = await self._link.fetch(address.read_run_address(p, a.run))
-                others = [one.interrupt for one in run.interrupts if one.interrupt != a.interrupt]
+            if a.mode == Mode.FIRST:
+                runs = await self._link.fetch(address.read_run_addresses(p, [a.run]))
+                others = [
+                    one.interrupt for run in runs for one in run.interrupts if one.interrupt != a.interrupt
+                ]
                 full = prepare.with_siblings(a, await self._link.fetch(address.read_addresses(p, others)))
                 await self._all(sweep.expire(p, [full], decider=self._link.can_decide))
 
+    async def _complete(self, p: Partition, ids: Sequence[str], audience: str = "") -> list[Address]:
+        """The address of each, in order; one whose record is gone has that of nothing, and leaves its list."""
+        found = {a.interrupt: a for a in await self._link.fetch(address.read_addresses(p, ids))}
+        return [found.get(one) or replace(Address.gone(one), audience=audience) for one in ids]
+
     async def _reclaim(self, p: Partition, due: Due, settings: Settings) -> None:
-        runs = await self._link.fetch(address.read_run_addresses(p, due.runs))
+        found = {a.run: a for a in await self._link.fetch(address.read_run_addresses(p, due.runs))}
+        runs = [found.get(one) or RunAddress(one, "", Pool("", "")) for one in due.runs]
         rows = [(a.run, a.session, a.pool) for a in runs]
         pauses = [prepare.back_off(a.tries, settings, random.random()) for a in runs]  # noqa: S311 - jitter
         await self._all(sweep.reclaim(p, rows, pauses))
@@ -129,7 +156,7 @@ class Sweeper:
             return  # nobody reads, or those who read are behind: their entries will come
         bells = await self._link.fetch(sweep.read_bells(p, ids))
         lost = [one for one, bell in zip(ids, bells, strict=True) if not group.will_reach(bell)]
-        found = await self._link.fetch(address.read_addresses(p, lost))
+        found = await self._complete(p, lost, audience)
         await self._all(sweep.ring(p, found, audience, self._link.settings.sweep_every))
 
     async def _ring_ready(self, p: Partition, due: Due) -> None:
@@ -140,34 +167,50 @@ class Sweeper:
         await self._all(sweep.ring_ready(p, waiting, BELLS_AT_ONCE))
 
     async def _collect(self, p: Partition, due: Due) -> None:
+        members = due.stale
+        if not self._link.can_decide:
+            # Deleting a verdict is writing one. A process with a decider's or operator's credential collects.
+            left = [one for one in members if not one.startswith("h")]
+            await self._link.fetch(sweep.postpone(p, "retention", left, due.now, self._later))
+            members = tuple(one for one in members if one.startswith("h"))
+            if not self._told:
+                log.info("settled records are left to a process that may delete verdicts")
+                self._told = True
+        some: list[Stale] = []
+        for one in await self._stale(p, members):
+            some.append(one)
+            if sum(len(each.keys) for each in some) > MOST_KEYS:
+                await self._all(sweep.collect(p, some))
+                some = []
+        await self._all(sweep.collect(p, some))
+
+    async def _stale(self, p: Partition, members: Sequence[str]) -> list[Stale]:
+        """What deleting each member needs to know; two reads for all of them."""
+        ids = [one[2:] for one in members if one.startswith("r")]
+        runs = {a.run: a for a in await self._link.fetch(address.read_run_addresses(p, ids))}
+        of_runs = [one.interrupt for run in runs.values() for one in run.interrupts]
+        of_members = [one[2:] for one in members if one.startswith("i")]
+        found = await self._link.fetch(address.read_addresses(p, [*of_members, *of_runs]))
+        known = {a.interrupt: a for a in found}
         stale: list[Stale] = []
-        for member in due.stale:
+        for member in members:
+            name = member[2:]
             match member[0]:
                 case "h":
                     stale.append(sweep.stale_history(p, member))
                 case "e":
                     stale.append(sweep.stale_early(p, member))
                 case "i":
-                    found = await self._link.fetch(address.read_addresses(p, [member[2:]]))
-                    stale.append(
-                        sweep.stale_interrupt(p, member, found[0] if found else Address.gone(member[2:]))
-                    )
+                    stale.append(sweep.stale_interrupt(p, member, known.get(name) or Address.gone(name)))
                 case _:
-                    (run,) = await self._link.fetch(address.read_run_addresses(p, [member[2:]])) or (None,)
-                    ids = [one.interrupt for one in run.interrupts] if run else []
-                    known = await self._link.fetch(address.read_addresses(p, ids))
-                    stale.append(sweep.stale_run(p, member, run.session if run else "", known))
-        if not self._link.can_decide:
-            # Deleting a verdict is writing one. A process with a decider's or operator's credential collects.
-            stale = [one for one in stale if one.member.startswith("h")]
-            if not self._told:
-                log.info("settled records are left to a process that may delete verdicts")
-                self._told = True
-        try:
-            for one in stale:
-                await self._all(sweep.collect(p, [one]))
-        except NotPermitted as error:
-            log.warning("sweeper: %s", error)
+                    run = runs.get(name)
+                    its = (
+                        [known[one.interrupt] for one in run.interrupts if one.interrupt in known]
+                        if run
+                        else []
+                    )
+                    stale.append(sweep.stale_run(p, member, run.session if run else "", its))
+        return stale
 
     async def _trim(self, p: Partition, due: Due) -> None:
         read: Read[Any] = sweep.trim(p, due, BELL_AGE, BELL_COUNT)

@@ -29,6 +29,8 @@ SUBSTITUTIONS: Final[tuple[tuple[str, str], ...]] = (
     (r"\b__aenter__\b", "__enter__"),
     (r"\b__aexit__\b", "__exit__"),
     # The standard library; what is awaited inside the brackets may have brackets of its own
+    (r"\bAsyncGenerator\[(\w+), None\]", r"Generator[\1, None, None]"),
+    (r"\bAsyncGenerator\b", "Generator"),
     (r"\bAsyncIterator\b", "Iterator"),
     (r"\basynccontextmanager\b", "contextmanager"),
     # Ours, and the client's

@@ -7,10 +7,10 @@ from typing import Any
 
 from ...core.outcomes import Accepted, AlreadyDecided, Conflict, Invalid, Outcome, Replayed, Unknown
 from ...core.states import RunState
-from ...errors import StaleLease
+from ...errors import Corrupt, StaleLease
 from ..keys import Partition, Pool
 from .address import RunAddress, interrupt_keys, run_keys
-from .values import About, Command, Item, Read, Reply, micros, pairs, text
+from .values import About, Command, Item, Read, Reply, micros, pairs, text, usable
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,21 +157,35 @@ def lease(p: Partition, wanted: Sequence[tuple[str, Pool, str]], *, nonces: Sequ
 
 
 def ready_runs(p: Partition, pools: Sequence[Pool], limit: int) -> Read[tuple[tuple[str, Pool], ...]]:
-    """The ids of ready runs of several pools, best first, at most `limit` of each pool."""
+    """The ids of ready runs of several pools, best first over all of them, at most `limit` of each pool."""
 
     def decode(replies: list[Any]) -> tuple[tuple[str, Pool], ...]:
-        return tuple((text(run), pool) for pool, runs in zip(pools, replies, strict=True) for run in runs)
+        found: list[tuple[float, str, Pool]] = []
+        for pool, reply in zip(pools, replies, strict=True):
+            rows = usable(reply, p.key("ready", pool))
+            if rows and not isinstance(rows[0], list | tuple):
+                rows = zip(rows[::2], rows[1::2], strict=True)
+            found += [(float(score), text(run), pool) for run, score in rows]
+        return tuple((run, pool) for _, run, pool in sorted(found, key=lambda row: row[0]))
 
-    return Read(tuple(("ZRANGE", p.key("ready", pool), 0, limit - 1) for pool in pools), decode)
+    commands = tuple(("ZRANGE", p.key("ready", pool), 0, limit - 1, "WITHSCORES") for pool in pools)
+    return Read(commands, decode, forgiving=True)
 
 
 def sessions_of(p: Partition, runs: Sequence[str]) -> Read[tuple[str, ...]]:
-    """The session of each run, empty where there is no such run."""
+    """The session of each run, empty where there is no such run or it cannot be read."""
 
     def decode(replies: list[Any]) -> tuple[str, ...]:
-        return tuple(text(value or "") for value in replies)
+        return tuple(_session(p, run, value) for run, value in zip(runs, replies, strict=True))
 
-    return Read(tuple(("HGET", p.key("run", run), "session") for run in runs), decode)
+    return Read(tuple(("HGET", p.key("run", run), "session") for run in runs), decode, forgiving=True)
+
+
+def _session(p: Partition, run: str, reply: Any) -> str:
+    try:
+        return text(usable(reply, p.key("run", run)) or "")
+    except Corrupt:
+        return ""
 
 
 def renew(p: Partition, tokens: Sequence[Token], span: timedelta) -> Command[int | None]:

@@ -57,6 +57,12 @@ def read_due(p: Partition, now: int, period: timedelta, limit: int, audiences: S
     return Read(tuple(commands), decode)
 
 
+def postpone(p: Partition, index: str, members: Sequence[str], now: int, span: timedelta) -> Read[None]:
+    """Looks at due members of `timers` or `retention` again after a while: those lists are hints, records decide."""
+    later = now + micros(span)
+    return Read(tuple(("ZADD", p.key(index), "XX", later, one) for one in members), lambda _: None)
+
+
 def expire(p: Partition, addresses: Sequence[Address], *, decider: bool) -> Command[bool]:
     """Ends those whose deadline has passed; whether each was ended. Default answers need a decider's credential."""
     items = tuple(
