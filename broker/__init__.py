@@ -1,7 +1,6 @@
 """Where agent fleets pause and resume: pauses in Redis, each answered once and resumed once, by whoever is alive."""
 
 from ._async.client import AsyncBroker
-from ._async.follow import Delivery
 from ._async.run import Run
 from ._sync.client import Broker
 from ._sync.run import Run as BlockingRun
@@ -77,6 +76,7 @@ from .errors import (
     WaitTimeout,
     WrongNamespace,
 )
+from .store.delivery import Delivery
 from .worker import Sweeper, Worker
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import Any, Self
 from ..core.answers import Cancel, Complete, Fail, Principal
 from ..core.fleet import Fleet, PoolCount, WorkerInfo
 from ..core.ids import bits_of, new_nonce, new_run_id, session_hash
-from ..core.limits import JSON, check_id, check_name
+from ..core.limits import JSON, check_id, check_name, check_range
 from ..core.models import Interrupt, InterruptState
 from ..core.outcomes import Accepted, Outcome, Replayed
 from ..core.records import HistoryEntry, Resolution, RunRecord
@@ -288,8 +288,7 @@ class AsyncBroker:
     async def history(self, session: str, *, start: int = 0, limit: int = 100) -> tuple[HistoryEntry, ...]:
         """What happened in a session, oldest first, from place `start` (negative: from the end): who, when, what."""
         check_id("session", session)
-        if not 1 <= limit <= 1000:  # noqa: PLR2004
-            raise InvalidInput("limit", "is out of range", "1 to 1000")
+        check_range("limit", limit, 1, 1000)
         await self._link.open()
         p = self._link.space.of_session(session)
         stop = start + limit - 1 if start >= 0 else min(-1, start + limit - 1)

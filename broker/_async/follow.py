@@ -13,6 +13,7 @@ from ..store.commands import reads, sweep
 from ..store.commands.sweep import Entry
 from ..store.commands.values import text
 from ..store.connect import FAULTS, Gone, Later, NoGroup, meaning
+from ..store.delivery import Delivery
 from ..store.keys import Partition
 from ._runtime import Client, deadline, make_client, monotonic, sleep
 from .link import Link
@@ -22,17 +23,6 @@ log = logging.getLogger("broker")
 BLOCK_MS = 1000
 MARGIN_SECONDS = 3.0
 LEAVE_SECONDS = 1.0
-
-
-class Delivery:
-    """One open interrupt in the hands of one reader. `record.digest` is what an answer's `seen=` should carry."""
-
-    def __init__(self, record: InterruptRecord, entry: Entry) -> None:
-        self.record = record
-        self.entry = entry
-
-    def __repr__(self) -> str:
-        return f"Delivery({self.record!r})"
 
 
 class Follower:

@@ -1,11 +1,12 @@
 """The inbox: what waits for an answer, and answering it."""
 
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from ..core.answers import Answer, Principal
 from ..core.ids import bits_of, new_nonce
-from ..core.limits import check_id, check_name
+from ..core.limits import check_id, check_name, check_range
 from ..core.models import Audience
 from ..core.outcomes import Invalid, Outcome
 from ..core.pages import Filters, Page
@@ -14,14 +15,16 @@ from ..core.states import Mode, Settlement
 from ..errors import InvalidInput, UnknownId
 from ..store import prepare
 from ..store.commands import address, answers, reads
-from ..store.commands.address import Address
-from ..store.commands.answers import Said
+from ..store.commands.address import Address, early_identity
+from ..store.commands.answers import CallAddress
 from ..store.commands.values import Command
+from ..store.delivery import Delivery
 from ..store.keys import Partition, Pool
-from .follow import Delivery, Follower
+from .follow import Follower
 from .link import Link
 
 MOST_ON_A_PAGE = 500
+MOST_AT_ONCE = 64
 
 
 class Inbox:
@@ -96,30 +99,23 @@ class Inbox:
         await self._link.open()
         p = self._link.space.of_session(session_id)
         who = self._who(by)
-        until = await self._link.not_after()
-        name = f"{session_id}/{call_id}"[:256]
-        # Named by its call whether the question is there or not: a repeat after it came is the same operation.
-        op = op or prepare.answer_op(name, answer, who, seen)
+        until, longest = await self._link.not_after(), self._link.settings.keep_settled
+        run, at = run_id or "", seq or 0
+        # One op for what is asked and what is not yet: the repeat of an early answer is that answer.
+        name = op or prepare.answer_op(f"{session_id}/{call_id}/{run}/{at}", answer, who, seen)
+        slot = prepare.early_slot(session_id, run, at, call_id)
 
         async def make() -> Command[Outcome] | Invalid:
-            ids = await self._link.fetch(address.read_aliases(p, session_id, call_id))
-            known = await self._link.fetch(address.read_addresses(p, ids))
-            record = await self._named(p, known, run_id, seq)
-            fitting: Said | Invalid
+            asked, record = await self._call(p, CallAddress(session_id, call_id, slot, run, at))
             if record is not None and record.state is Settlement.OPEN:
-                fitting = prepare.said(record, answer, who, op=op, seen=seen)
+                fitting = prepare.said(record, answer, who, op=name, seen=seen)
+                if isinstance(fitting, Invalid):
+                    return fitting
             else:
+                identity = early_identity(session_id, call_id)
                 interrupt = record.interrupt if record else None
-                fitting = prepare.verdict_of(interrupt, name, answer, who, op=op, seen=seen)
-            if isinstance(fitting, Invalid):
-                return fitting
-            slot = prepare.early_slot(session_id, run_id or "", seq or 0, call_id)
-            pool = await self._pool(p, run_id) if run_id is not None else None
-            siblings = tuple([await self._with_siblings(p, a) for a in known])
-            at = answers.CallAddress(session_id, call_id, slot, run_id or "", seq or 0, pool, siblings)
-            return answers.answer_call(
-                p, at, fitting, not_after=until, longest=self._link.settings.keep_settled
-            )
+                fitting = prepare.verdict_of(interrupt, identity, answer, who, op=name, seen=seen)
+            return answers.answer_call(p, asked, fitting, not_after=until, longest=longest)
 
         return await self._link.chase(make)
 
@@ -140,8 +136,7 @@ class Inbox:
         Queue, tool and kind are indexed; label, reviewer and age are found by looking, and `Page.looked_at` says at how
         many. Records that cannot be read are listed with their `problem`.
         """
-        if not 1 <= limit <= MOST_ON_A_PAGE:
-            raise InvalidInput("limit", "is out of range", f"1 to {MOST_ON_A_PAGE}")
+        check_range("limit", limit, 1, MOST_ON_A_PAGE)
         for field, name in (("queue", queue), ("kind", kind)):
             if name is not None:
                 check_name(field, name)
@@ -182,6 +177,7 @@ class Inbox:
         two leases). The groups `approvals` and `completions` get what is addressed to them; any other name gets all.
         """
         check_name("group", group)
+        check_range("batch", batch, 1, MOST_AT_ONCE)
         if consumer is not None:
             check_id("consumer", consumer)
         follower = Follower(self._link, group, consumer or f"reader-{new_nonce()}", batch, claim_after)
@@ -202,6 +198,15 @@ class Inbox:
         if p is None:
             raise UnknownId("interrupt", interrupt_id)
         return p
+
+    async def _call(self, p: Partition, a: CallAddress) -> tuple[CallAddress, InterruptRecord | None]:
+        """The address of a call with all that its id has stood for, and the question that is meant, if it was asked."""
+        ids = await self._link.fetch(address.read_aliases(p, a.session, a.call))
+        known = await self._link.fetch(address.read_addresses(p, ids))
+        record = await self._named(p, known, a.run or None, a.seq or None)
+        pool = await self._pool(p, a.run) if a.run else None
+        full = tuple([await self._with_siblings(p, one) for one in known])
+        return replace(a, pool=pool, known=full), record
 
     async def _named(
         self, p: Partition, known: Sequence[Address], run_id: str | None, seq: int | None

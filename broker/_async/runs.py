@@ -1,17 +1,18 @@
 """Runs as operators and dispatchers see them: look, lease, withdraw, move, and the dead letters."""
 
 import contextlib
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
 from ..core.answers import Principal
 from ..core.digest import content_digest
 from ..core.ids import bits_of, new_nonce
-from ..core.limits import check_count, check_id, check_name
+from ..core.limits import check_id, check_name, check_range
 from ..core.models import InterruptState
 from ..core.outcomes import Outcome
 from ..core.records import RunRecord
-from ..errors import BrokerError, Corrupt, InvalidInput, UnknownId
+from ..errors import BrokerError, Corrupt, UnknownId
 from ..renewer import Renewer
 from ..store import prepare
 from ..store.commands import address, reads, runs
@@ -23,7 +24,10 @@ from .link import Link
 from .ready import Ready
 from .run import Run
 
+log = logging.getLogger("broker")
+
 MOST_AT_ONCE = 64
+MOST_LISTED = 500
 
 
 class Runs:
@@ -114,7 +118,7 @@ class Runs:
     async def ready(self, queue: str, agents: tuple[str, ...] = (), *, limit: int = 50) -> tuple[str, ...]:
         """Ids of ready runs of a queue, in each partition best first: by priority, then by age."""
         check_name("queue", queue)
-        check_count("limit", limit, 500)
+        check_range("limit", limit, 1, MOST_LISTED)
         found: list[str] = []
         await self._link.open()
         for p in self._link.space.all():
@@ -175,14 +179,17 @@ class Dead:
         self._runs = of
 
     async def list(self, *, limit: int = 50) -> tuple[RunRecord, ...]:
-        """Dead runs with their errors, the first to die first."""
-        if not 1 <= limit <= 500:  # noqa: PLR2004
-            raise InvalidInput("limit", "is out of range", "1 to 500")
+        """Dead runs with their errors, the first to die first. What cannot be read of one is among its errors."""
+        check_range("limit", limit, 1, MOST_LISTED)
         await self._link.open()
         found: list[RunRecord] = []
         for p in self._link.space.all():
             for row in await self._link.fetch(reads.page(p, "dead", "", None, limit - len(found))):
-                record = await self._link.fetch(reads.read_run(p, row.id))
+                try:
+                    record = await self._link.fetch(reads.read_run(p, row.id, lenient=True))
+                except Corrupt as broken:
+                    log.error("dead run %s: %s", row.id, broken)  # noqa: TRY400 - a sentence, not a traceback
+                    continue
                 if record is not None:
                     found.append(record)
             if len(found) >= limit:
@@ -235,7 +242,7 @@ class Queue:
         self, agents: tuple[str, ...], *, limit: int = 1, build: str = "", holder: str = "lease"
     ) -> tuple[Run[Any], ...]:
         """Up to `limit` ready runs of these agents, leased to the caller, who renews nothing: finish within a lease."""
-        check_count("limit", limit, MOST_AT_ONCE)
+        check_range("limit", limit, 1, MOST_AT_ONCE)
         await self._link.open()
         pools = [
             Pool(self.name, check_name("agent", agent), b)

@@ -2,7 +2,7 @@
 """Following the doorbell of a group: own leftovers first, then what is new, then what dead readers left behind."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ from ..store.commands import reads, sweep
 from ..store.commands.sweep import Entry
 from ..store.commands.values import text
 from ..store.connect import FAULTS, Gone, Later, NoGroup, meaning
+from ..store.delivery import Delivery
 from ..store.keys import Partition
 from ._runtime import Client, deadline, make_client, monotonic, sleep
 from .link import Link
@@ -25,30 +26,21 @@ MARGIN_SECONDS = 3.0
 LEAVE_SECONDS = 1.0
 
 
-class Delivery:
-    """One open interrupt in the hands of one reader. `record.digest` is what an answer's `seen=` should carry."""
-
-    def __init__(self, record: InterruptRecord, entry: Entry) -> None:
-        self.record = record
-        self.entry = entry
-
-    def __repr__(self) -> str:
-        return f"Delivery({self.record!r})"
-
-
 class Follower:
     """The reading side of one consumer of one group, over all partitions, on a connection of its own."""
 
-    def __init__(self, link: Link, group: str, consumer: str, batch: int, claim_after: timedelta) -> None:
+    def __init__(
+        self, link: Link, group: str, consumer: str, batch: int, claim_after: timedelta | None
+    ) -> None:
         self._link = link
         self._group = group
         self._consumer = consumer
         self._batch = batch
-        self._claim_ms = round(claim_after.total_seconds() * 1000)
+        self._claim_after = claim_after
         self._claim_at = 0.0
         self._claim_from: dict[str, Any] = {}
         self._fresh = True
-        self._streams = {p.key("interrupts"): p for p in link.space.all()}
+        self._streams: dict[str, Partition] = {}
         self._client: Client = make_client(link.source, link.options, BLOCK_MS / 1000 + MARGIN_SECONDS)
 
     def close(self) -> None:
@@ -68,27 +60,32 @@ class Follower:
         if not rows:
             self._client.execute_command("XGROUP", "DELCONSUMER", stream, self._group, self._consumer)
 
-    def deliveries(self) -> Iterator[Delivery]:
+    def deliveries(self) -> Generator[Delivery, None, None]:
         """Deliveries for ever; a lost server only makes them late."""
+        self._link.open()
+        self._streams = {p.key("interrupts"): p for p in self._link.space.all()}
         pause = 0.05
-        while True:
-            try:
-                entries = self._next()
-                pause = 0.05
-            except (*FAULTS, OutOfMemory, Unavailable) as error:
-                self._fresh, pause = True, min(pause * 2, 1.0)
-                self._pass_over(error)
-                sleep(pause)
-                continue
-            for entry in entries:
+        try:
+            while True:
                 try:
-                    record = self._open_record(entry)
-                except Unavailable:
-                    self._fresh = True  # this one and the rest are still this reader's
-                    break
-                if record is not None:
-                    yield Delivery(record, entry)
-                self._acknowledge(entry)
+                    entries = self._next()
+                    pause = 0.05
+                except (*FAULTS, OutOfMemory, Unavailable) as error:
+                    self._fresh, pause = True, min(pause * 2, 1.0)
+                    self._pass_over(error)
+                    sleep(pause)
+                    continue
+                for entry in entries:
+                    try:
+                        record = self._open_record(entry)
+                    except Unavailable:
+                        self._fresh = True  # this one and the rest are still this reader's
+                        break
+                    if record is not None:
+                        yield Delivery(record, entry)
+                    self._acknowledge(entry)
+        finally:
+            self.close()
 
     def _next(self) -> list[Entry]:
         """The next entries: own leftovers after a (re)connect, then those of dead readers when it is time, then new."""
@@ -99,7 +96,7 @@ class Follower:
             self._fresh = False
         if monotonic() >= self._claim_at:
             entries = self._claim()
-            self._claim_at = monotonic() + (0 if entries else self._claim_ms / 3000)
+            self._claim_at = monotonic() + (0 if entries else self._idle.total_seconds() / 3)
             if entries:
                 return entries
         return self._read(">")
@@ -161,6 +158,11 @@ class Follower:
             self._link.run_all(sweep.seen(p, self._group, others))
         return mine
 
+    @property
+    def _idle(self) -> timedelta:
+        """After how long an entry in another reader's hands is taken from it."""
+        return self._claim_after or self._link.settings.lease * 2
+
     def _claim(self) -> list[Entry]:
         entries: list[Entry] = []
         for stream, p in self._streams.items():
@@ -170,7 +172,7 @@ class Follower:
                     stream,
                     self._group,
                     self._consumer,
-                    self._claim_ms,
+                    round(self._idle.total_seconds() * 1000),
                     self._claim_from.get(stream, "0"),
                     "COUNT",
                     self._batch,

@@ -1,12 +1,13 @@
 # Generated from broker/_async/inbox.py by tests/tools/unasync.py (make sync): do not edit.
 """The inbox: what waits for an answer, and answering it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from ..core.answers import Answer, Principal
 from ..core.ids import bits_of, new_nonce
-from ..core.limits import check_id, check_name
+from ..core.limits import check_id, check_name, check_range
 from ..core.models import Audience
 from ..core.outcomes import Invalid, Outcome
 from ..core.pages import Filters, Page
@@ -15,14 +16,16 @@ from ..core.states import Mode, Settlement
 from ..errors import InvalidInput, UnknownId
 from ..store import prepare
 from ..store.commands import address, answers, reads
-from ..store.commands.address import Address
-from ..store.commands.answers import Said
+from ..store.commands.address import Address, early_identity
+from ..store.commands.answers import CallAddress
 from ..store.commands.values import Command
+from ..store.delivery import Delivery
 from ..store.keys import Partition, Pool
-from .follow import Delivery, Follower
+from .follow import Follower
 from .link import Link
 
 MOST_ON_A_PAGE = 500
+MOST_AT_ONCE = 64
 
 
 class Inbox:
@@ -97,30 +100,23 @@ class Inbox:
         self._link.open()
         p = self._link.space.of_session(session_id)
         who = self._who(by)
-        until = self._link.not_after()
-        name = f"{session_id}/{call_id}"[:256]
-        # Named by its call whether the question is there or not: a repeat after it came is the same operation.
-        op = op or prepare.answer_op(name, answer, who, seen)
+        until, longest = self._link.not_after(), self._link.settings.keep_settled
+        run, at = run_id or "", seq or 0
+        # One op for what is asked and what is not yet: the repeat of an early answer is that answer.
+        name = op or prepare.answer_op(f"{session_id}/{call_id}/{run}/{at}", answer, who, seen)
+        slot = prepare.early_slot(session_id, run, at, call_id)
 
         def make() -> Command[Outcome] | Invalid:
-            ids = self._link.fetch(address.read_aliases(p, session_id, call_id))
-            known = self._link.fetch(address.read_addresses(p, ids))
-            record = self._named(p, known, run_id, seq)
-            fitting: Said | Invalid
+            asked, record = self._call(p, CallAddress(session_id, call_id, slot, run, at))
             if record is not None and record.state is Settlement.OPEN:
-                fitting = prepare.said(record, answer, who, op=op, seen=seen)
+                fitting = prepare.said(record, answer, who, op=name, seen=seen)
+                if isinstance(fitting, Invalid):
+                    return fitting
             else:
+                identity = early_identity(session_id, call_id)
                 interrupt = record.interrupt if record else None
-                fitting = prepare.verdict_of(interrupt, name, answer, who, op=op, seen=seen)
-            if isinstance(fitting, Invalid):
-                return fitting
-            slot = prepare.early_slot(session_id, run_id or "", seq or 0, call_id)
-            pool = self._pool(p, run_id) if run_id is not None else None
-            siblings = tuple([self._with_siblings(p, a) for a in known])
-            at = answers.CallAddress(session_id, call_id, slot, run_id or "", seq or 0, pool, siblings)
-            return answers.answer_call(
-                p, at, fitting, not_after=until, longest=self._link.settings.keep_settled
-            )
+                fitting = prepare.verdict_of(interrupt, identity, answer, who, op=name, seen=seen)
+            return answers.answer_call(p, asked, fitting, not_after=until, longest=longest)
 
         return self._link.chase(make)
 
@@ -141,8 +137,7 @@ class Inbox:
         Queue, tool and kind are indexed; label, reviewer and age are found by looking, and `Page.looked_at` says at how
         many. Records that cannot be read are listed with their `problem`.
         """
-        if not 1 <= limit <= MOST_ON_A_PAGE:
-            raise InvalidInput("limit", "is out of range", f"1 to {MOST_ON_A_PAGE}")
+        check_range("limit", limit, 1, MOST_ON_A_PAGE)
         for field, name in (("queue", queue), ("kind", kind)):
             if name is not None:
                 check_name(field, name)
@@ -175,24 +170,19 @@ class Inbox:
         consumer: str | None = None,
         batch: int = 16,
         claim_after: timedelta | None = None,
-    ) -> Iterator[Delivery]:
-        """Open interrupts as they come, each to one reader of the group, at least once: loop over it with `for`.
+    ) -> Generator[Delivery, None, None]:
+        """Open interrupts as they come, each to one reader of the group, at least once: loop over it.
 
         The body of the loop is the handler: an interrupt is acknowledged when the loop asks for the next one, decided
         or not. A reader that dies or leaves in the middle leaves its interrupt to another, after `claim_after` (default
         two leases). The groups `approvals` and `completions` get what is addressed to them; any other name gets all.
         """
         check_name("group", group)
+        check_range("batch", batch, 1, MOST_AT_ONCE)
         if consumer is not None:
             check_id("consumer", consumer)
-        self._link.open()
-        span = claim_after or self._link.settings.lease * 2
-        follower = Follower(self._link, group, consumer or f"reader-{new_nonce()}", batch, span)
-        try:
-            for delivery in follower.deliveries():
-                yield delivery
-        finally:
-            follower.close()
+        follower = Follower(self._link, group, consumer or f"reader-{new_nonce()}", batch, claim_after)
+        return follower.deliveries()
 
     # ------------------------------------------------------------------------------------------------------------
 
@@ -209,6 +199,15 @@ class Inbox:
         if p is None:
             raise UnknownId("interrupt", interrupt_id)
         return p
+
+    def _call(self, p: Partition, a: CallAddress) -> tuple[CallAddress, InterruptRecord | None]:
+        """The address of a call with all that its id has stood for, and the question that is meant, if it was asked."""
+        ids = self._link.fetch(address.read_aliases(p, a.session, a.call))
+        known = self._link.fetch(address.read_addresses(p, ids))
+        record = self._named(p, known, a.run or None, a.seq or None)
+        pool = self._pool(p, a.run) if a.run else None
+        full = tuple([self._with_siblings(p, one) for one in known])
+        return replace(a, pool=pool, known=full), record
 
     def _named(
         self, p: Partition, known: Sequence[Address], run_id: str | None, seq: int | None

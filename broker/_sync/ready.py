@@ -12,6 +12,7 @@ from .link import Link
 log = logging.getLogger("broker")
 
 AT_ONCE = 32
+LOOKS = 20
 LOOK_AGAIN_SECONDS = 30.0
 
 
@@ -34,10 +35,10 @@ class Ready:
         return taken
 
     def _lease(self, p: Partition, pools: list[Pool], limit: int, holder: str) -> list[runs.Leased]:
-        """One read of ids, one of their sessions, one call; once more where all that was found is broken."""
+        """One read of ids, one of their sessions, one call; and again while all that was found is broken."""
         now = monotonic()
         self._broken = {run: at for run, at in self._broken.items() if now - at < LOOK_AGAIN_SECONDS}
-        for _ in range(2):
+        for _ in range(LOOKS):
             known = len(self._broken)
             ready = self._link.fetch(runs.ready_runs(p, pools, limit + known))
             best = [(run, pool) for run, pool in ready if run not in self._broken][:limit]

@@ -93,6 +93,12 @@ def check_count(field: str, count: int, most: int) -> None:
         raise InvalidInput(field, f"has {count} entries", f"at most {most}")
 
 
+def check_range(field: str, number: int, least: int, most: int) -> None:
+    """Nothing, or `InvalidInput` when a number is not from `least` to `most`."""
+    if not least <= number <= most:
+        raise InvalidInput(field, "is out of range", f"{least} to {most}")
+
+
 def check_size(field: str, size: int, most: int) -> None:
     """Nothing, or `InvalidInput` when an encoded record is larger than `most` bytes."""
     if size > most:

@@ -16,7 +16,7 @@ from .._async.run import Run
 from .._sync.client import Broker
 from ..core.fleet import WorkerInfo
 from ..core.ids import new_nonce
-from ..core.limits import check_name
+from ..core.limits import check_name, check_range
 from ..core.settings import Settings
 from ..errors import BrokerError, Corrupt, InvalidInput, StaleLease, Unavailable
 from ..renewer import Renewer, run_command
@@ -52,8 +52,7 @@ class Worker:
         build: str | None = None, client: Any = None, settings: Settings | None = None, name: str | None = None,
         sweeps: bool = True, drain: timedelta = timedelta(seconds=25), observer: Observer | None = None,
     ) -> None:  # fmt: skip
-        if not 1 <= concurrency <= MOST_CONCURRENT:
-            raise InvalidInput("concurrency", "is out of range", f"1 to {MOST_CONCURRENT}")
+        check_range("concurrency", concurrency, 1, MOST_CONCURRENT)
         given: dict[str, Any] = {
             "namespace": namespace,
             "client": client,

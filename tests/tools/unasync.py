@@ -33,6 +33,7 @@ SUBSTITUTIONS: Final[tuple[tuple[str, str], ...]] = (
     (r"\bAsyncGenerator\b", "Generator"),
     (r"\bAsyncIterator\b", "Iterator"),
     (r"\basynccontextmanager\b", "contextmanager"),
+    (r"\baclosing\b", "closing"),
     # Ours, and the client's
     (r"\baclose\b", "close"),
     (r"\bAsyncBroker\b", "Broker"),

@@ -18,6 +18,7 @@ from .answers import instant, moment, principal
 from .values import pairs, text, unpacked, usable
 
 T = TypeVar("T")
+M = TypeVar("M", InputRecord, ResultRecord)
 Word = TypeVar("Word", bound=StrEnum)
 
 
@@ -129,14 +130,32 @@ def _answer(p: Partition, interrupt: str, f: Fields, verdict: Any) -> Answer:
     return found.answer
 
 
-def run_record(p: Partition, run: str, replies: Sequence[Any]) -> RunRecord | None:
-    """One run from its four keys (see `reads`); None where there is none. Raises `Corrupt`."""
+def run_record(p: Partition, run: str, replies: Sequence[Any], *, lenient: bool = False) -> RunRecord | None:
+    """One run from its four keys (see `reads`); None where there is none. Raises `Corrupt`.
+
+    A `lenient` reader gets a run whose input or result cannot be read all the same, and that among its errors.
+    """
     f = Fields(p.key("run", run), pairs(usable(replies[0], p.key("run", run))))
     if not f.raw:
         return None
     input_key, result_key = p.key("input", run), p.key("result", run)
-    stored, ended = usable(replies[1], input_key), usable(replies[2], result_key)
-    given = InputRecord.from_bytes(stored, key=input_key) if stored else InputRecord()
+    faults: list[str] = []
+
+    def attempt(read: Callable[[], T], otherwise: T) -> T:
+        try:
+            return read()
+        except Corrupt as broken:
+            if not lenient:
+                raise
+            faults.append(str(broken))
+            return otherwise
+
+    def read(kind: type[M], reply: Any, key: str, otherwise: M) -> M:
+        stored = attempt(lambda: usable(reply, key), None)
+        return attempt(lambda: kind.from_bytes(stored, key=key), otherwise) if stored else otherwise
+
+    given = read(InputRecord, replies[1], input_key, InputRecord())
+    ended = read(ResultRecord, replies[2], result_key, ResultRecord(result=None))
     values = {
         "id": run, "session_id": f.text("session"), "agent": f.text("agent"), "build": f.text("build") or None,
         "queue": f.text("queue"), "priority": f.number("priority"), "state": f.word("state", RunState),
@@ -144,9 +163,9 @@ def run_record(p: Partition, run: str, replies: Sequence[Any]) -> RunRecord | No
         "holder": f.text("holder") or None, "lease_until": f.moment("lease_until"),
         "mode": f.word("mode", Mode) if f.text("mode") else Mode.ALL, "interrupt_ids": tuple(f.text("ids").split()),
         "created_at": f.instant("created"), "updated_at": f.instant("suspended" if f.text("suspended") else "created"),
-        "errors": tuple(_error(line) for line in usable(replies[3], p.key("errors", run))),
+        "errors": (*faults, *(_error(line) for line in usable(replies[3], p.key("errors", run)))),
         "metadata": given.metadata, "input": given.input, "protocol_ids": given.protocol_ids,
-        "result": ResultRecord.from_bytes(ended, key=result_key).result if ended else None,
+        "result": ended.result,
     }  # fmt: skip
     return RunRecord.model_validate(values, context=Trust.OURS)
 

@@ -58,8 +58,8 @@ def read_slots(p: Partition, ids: Sequence[str]) -> Read[tuple[tuple[str, str], 
     return Read(tuple(("HGET", p.key("interrupt", one), "verdict") for one in ids), decode, forgiving=True)
 
 
-def read_run(p: Partition, run: str) -> Read[RunRecord | None]:
-    """One run with its input, result and errors; None where there is none. Raises `Corrupt`."""
+def read_run(p: Partition, run: str, *, lenient: bool = False) -> Read[RunRecord | None]:
+    """One run with its input, result and errors; None where there is none. Raises `Corrupt`; see `run_record`."""
     commands: tuple[tuple[Arg, ...], ...] = (
         ("HGETALL", p.key("run", run)),
         ("GET", p.key("input", run)),
@@ -67,7 +67,7 @@ def read_run(p: Partition, run: str) -> Read[RunRecord | None]:
         ("LRANGE", p.key("errors", run), 0, -1),
     )
 
-    return Read(commands, lambda replies: run_record(p, run, replies), forgiving=True)
+    return Read(commands, lambda replies: run_record(p, run, replies, lenient=lenient), forgiving=True)
 
 
 def read_input(p: Partition, run: str) -> Read[tuple[bytes | None, bytes | None]]:

@@ -10,8 +10,10 @@ return each(function()
   local function given()
     local reply = { 'leased' }
     for field, value in pairs(f) do
-      reply[#reply + 1] = field
-      reply[#reply + 1] = value
+      if value then
+        reply[#reply + 1] = field
+        reply[#reply + 1] = value
+      end
     end
     return reply
   end

@@ -1,0 +1,186 @@
+from datetime import timedelta
+
+import pytest
+
+from broker import (
+    Action,
+    Approve,
+    AsyncBroker,
+    Interrupt,
+    InvalidInput,
+    Phase,
+    Resolution,
+    RunRecord,
+    RunState,
+    ScheduledPause,
+    UnknownId,
+    WaitTimeout,
+)
+from tests.clients.asking import ADA, refund, render
+from tests.clock import Clock
+
+from ._runtime import begin, result, together
+
+
+async def test_open_interrupts_are_listed_by_age_in_pages(broker: AsyncBroker) -> None:
+    asked = [(await broker.suspend("support", refund(n), session=f"s{n}")).interrupt_ids[0] for n in range(7)]
+    seen: list[str] = []
+    cursor = None
+    for size in (3, 3, 1):
+        page = await broker.inbox.list(limit=3, cursor=cursor)
+        assert len(page.items) == page.looked_at == size
+        seen += [one.id for one in page.items]
+        cursor = page.cursor
+    assert cursor is None
+    assert seen == asked
+
+
+async def test_a_list_is_narrowed(broker: AsyncBroker) -> None:
+    pause = ScheduledPause(phase=Phase.BEFORE, node="quote")
+    questions = {
+        "refund": refund(labels=("big", "eu"), reviewers=("finance",)),
+        "render": render(),
+        "pause": Interrupt(kind=pause),
+    }
+    ids = {
+        name: (
+            await broker.suspend("support", one, session=name, queue="slow" if name == "render" else "agents")
+        ).interrupt_ids[0]
+        for name, one in questions.items()
+    }
+
+    async def found(**filters: object) -> set[str]:
+        page = await broker.inbox.list(**filters)  # type: ignore[arg-type]
+        return {name for name, one in ids.items() if one in {item.id for item in page.items}}
+
+    assert await found() == {"refund", "render", "pause"}
+    assert await found(tool="refund") == {"refund"}
+    assert await found(queue="slow") == {"render"}
+    assert await found(queue="slow", tool="refund") == set()
+    assert await found(kind="scheduled_pause") == {"pause"}
+    assert await found(label="eu") == {"refund"}
+    assert await found(reviewer="finance") == {"refund"}
+    assert await found(reviewer="legal") == set()
+    assert await found(older_than=timedelta()) == {"refund", "render", "pause"}
+    assert await found(older_than=timedelta(hours=1)) == set()
+
+
+async def test_what_a_list_cannot_take_is_named(broker: AsyncBroker) -> None:
+    for field, given in (("limit", 0), ("limit", 501), ("cursor", "x"), ("cursor", "7.1"), ("queue", "a b")):
+        with pytest.raises(InvalidInput) as fault:
+            await broker.inbox.list(**{field: given})  # type: ignore[arg-type]
+        assert fault.value.field == field
+
+
+async def test_a_page_says_at_how_many_it_looked(broker: AsyncBroker) -> None:
+    for n in range(5):
+        await broker.suspend("support", refund(labels=("big",) if n == 4 else ()), session=f"s{n}")
+    page = await broker.inbox.list(label="big")
+    assert (len(page.items), page.looked_at, page.cursor) == (1, 5, None)
+
+
+async def test_what_is_settled_already_is_given_at_once(broker: AsyncBroker) -> None:
+    paused = await broker.suspend("support", refund(), session="s")
+    await broker.inbox.answer(paused.interrupt_ids[0], Approve(), by=ADA)
+    found = await broker.wait(paused.interrupt_ids[0], 0)
+    assert isinstance(found, Resolution)
+    assert (found.answer, found.by) == (Approve(), ADA)
+
+
+async def test_who_waits_is_told_when_it_happens(broker: AsyncBroker) -> None:
+    paused = await broker.suspend("support", refund(), session="s")
+    run_id, one = paused.run_id or "", paused.interrupt_ids[0]
+    waits = [begin(lambda id=id: broker.wait(id, 10)) for id in (one, one, run_id)]  # type: ignore[misc]
+    await broker.inbox.answer(one, Approve(), by=ADA)
+    async with broker.take(run_id) as run:
+        await run.finish({"n": 1})
+    first, second, last = [await result(wait) for wait in waits]
+    assert first == second
+    assert isinstance(first, Resolution)
+    assert isinstance(last, RunRecord)
+    assert (last.state, last.result) == (RunState.FINISHED, {"n": 1})
+
+
+async def test_a_run_that_dies_is_told_too(broker: AsyncBroker) -> None:
+    started = await broker.start("support", session="s")
+    waits = begin(lambda: broker.wait(started.run_id or "", 10))
+    async with broker.take(started.run_id or "") as run:
+        await run.fail("Hopeless", final=True)
+    found = await result(waits)
+    assert isinstance(found, RunRecord)
+    assert found.state is RunState.DEAD
+
+
+async def test_a_wait_ends_in_time(broker: AsyncBroker) -> None:
+    paused = await broker.suspend("support", refund(), session="s")
+    with pytest.raises(WaitTimeout) as fault:
+        await broker.wait(paused.interrupt_ids[0], 0.05)
+    assert fault.value.id == paused.interrupt_ids[0]
+    for strange in ("4711", "int_" + "0" * 36, "run_" + "0" * 30):
+        with pytest.raises(UnknownId):
+            await broker.wait(strange, 0)
+
+
+async def test_many_wait_at_once(broker: AsyncBroker) -> None:
+    paused = [await broker.suspend("support", refund(n), session=f"s{n}") for n in range(30)]
+    ids = [one.interrupt_ids[0] for one in paused]
+    waits = [begin(lambda id=id: broker.wait(id, 10)) for id in ids]  # type: ignore[misc]
+    await together(*(lambda id=id: broker.inbox.answer(id, Approve()) for id in ids))
+    assert [(await result(wait)).interrupt_id for wait in waits] == ids  # type: ignore[union-attr]
+
+
+async def test_the_history_says_who_did_what(broker: AsyncBroker) -> None:
+    started = await broker.start("support", session="s")
+    async with broker.take(started.run_id or "", holder="w-1") as run:
+        paused = await run.suspend(refund())
+    await broker.inbox.answer(paused.interrupt_ids[0], Approve(), by=ADA, op="o-1")
+    entries = await broker.history("s")
+    assert [entry.event for entry in entries] == ["started", "leased", "suspended", "resolved"]
+    assert [entry.run_id for entry in entries] == [run.id] * 4
+    answered = entries[-1]
+    assert (answered.by, answered.op, answered.interrupt_id) == (ADA, "o-1", paused.interrupt_ids[0])
+    assert answered.digest
+    assert entries[1].detail == "w-1"
+    assert entries[2].digest == (await broker.inbox.get(paused.interrupt_ids[0])).digest
+    assert list(entries) == sorted(entries, key=lambda entry: entry.at)
+    assert await broker.history("s", start=1, limit=2) == entries[1:3]
+    assert await broker.history("s", start=-1) == entries[-1:]
+    assert await broker.history("nobody") == ()
+    with pytest.raises(InvalidInput):
+        await broker.history("s", limit=0)
+
+
+async def test_the_active_mark_names_the_runs_that_wait(broker: AsyncBroker) -> None:
+    assert await broker.active("s") == {}
+    one = await broker.suspend("support", refund(call="a"), session="s")
+    two = await broker.suspend("support", refund(call="b"), session="s")
+    assert await broker.active("s") == {one.run_id: 1, two.run_id: 1}
+    await broker.runs.withdraw(one.run_id or "")
+    await broker.inbox.answer(two.interrupt_ids[0], Approve())
+    assert await broker.active("s") == {two.run_id: 1}  # answered, and not gone on yet
+    async with broker.take(two.run_id or "") as run:
+        await run.finish()
+    assert await broker.active("s") == {}
+
+
+async def test_the_fleet_at_a_glance(broker: AsyncBroker) -> None:
+    await broker.suspend("support", refund(), session="s")
+    for build in ("v1", "v1", None):
+        await broker.start("support", session="s", build=build)
+    fleet = await broker.fleet()
+    assert (fleet.namespace, fleet.open, fleet.dead, fleet.workers) == (broker.namespace, 1, 0, ())
+    assert {(pool.queue, pool.agent, pool.build, pool.ready) for pool in fleet.pools} == {
+        ("agents", "support", "v1", 2), ("agents", "support", None, 1),
+    }  # fmt: skip
+
+
+async def test_age_is_the_servers(timed: AsyncBroker, clock: Clock) -> None:
+    paused = await timed.suspend(
+        "support", Interrupt.approval(Action(tool="t", arguments={}), "c"), session="s"
+    )
+    assert (await timed.inbox.list(older_than=timedelta(minutes=1))).items == ()
+    clock.advance(-timedelta(minutes=1))
+    old = await timed.suspend("support", refund(), session="s2")
+    found = await timed.inbox.list(older_than=timedelta(minutes=1))
+    assert [one.id for one in found.items] == list(old.interrupt_ids)
+    assert paused.interrupt_ids != old.interrupt_ids

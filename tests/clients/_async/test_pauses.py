@@ -1,0 +1,167 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from broker import (
+    Accepted,
+    Approve,
+    AsyncBroker,
+    Conflict,
+    InterruptState,
+    Invalid,
+    InvalidInput,
+    Mode,
+    PendingToolCall,
+    Refused,
+    Reject,
+    Replayed,
+    RunState,
+    Settlement,
+    StaleLease,
+    Superseded,
+    UnknownId,
+)
+from tests.clients.asking import colour, refund, render
+
+STATE = InterruptState(
+    context_snapshot=[{"role": "user", "content": "help"}], system_prompt="Be kind.", model="m-1"
+)
+
+
+async def test_a_pause_is_there_as_a_whole(broker: AsyncBroker) -> None:
+    paused = await broker.suspend("support", refund(), render(), session="s", key="k", state=STATE)
+    assert isinstance(paused, Accepted)
+    run_id = paused.run_id or ""
+    assert await broker.active("s") == {run_id: 1}
+    record = await broker.runs.get(run_id)
+    assert (record.state, record.seq, record.interrupt_ids) == (RunState.WAITING, 1, paused.interrupt_ids)
+    frozen = await broker.runs.state(run_id)
+    assert frozen is not None
+    assert (frozen.context_snapshot, frozen.system_prompt, frozen.model) == (
+        STATE.context_snapshot, STATE.system_prompt, STATE.model,
+    )  # fmt: skip
+    assert frozen.interrupted_at is not None
+    assert [call.tool_call_id for call in frozen.pending_tool_calls] == ["call_1", "job_1"]
+    assert [one.id for one in (await broker.inbox.list()).items] == list(paused.interrupt_ids)
+
+
+async def test_the_same_pause_again_is_the_same(broker: AsyncBroker) -> None:
+    first = await broker.suspend("support", refund(), session="s", key="k")
+    again = await broker.suspend("support", refund(), session="s", key="k")
+    assert isinstance(again, Replayed)
+    assert again.interrupt_ids == first.interrupt_ids
+    assert len((await broker.inbox.list()).items) == 1
+
+
+async def test_other_questions_at_the_same_point_are_a_conflict(broker: AsyncBroker) -> None:
+    await broker.suspend("support", refund(40), session="s", key="k")
+    with pytest.raises(Refused) as refused:
+        await broker.suspend("support", refund(400), session="s", key="k")
+    assert isinstance(refused.value.outcome, Conflict)
+    assert len((await broker.inbox.list()).items) == 1
+
+
+async def test_new_input_replaces_the_questions(broker: AsyncBroker) -> None:
+    first = await broker.suspend("support", refund(40), session="s", key="k")
+    second = await broker.suspend("support", refund(400), session="s", key="k", seq=2, replace=True)
+    assert second.run_id == first.run_id
+    assert isinstance(await broker.inbox.answer(first.interrupt_ids[0], Approve()), Superseded)
+    assert (await broker.inbox.get(first.interrupt_ids[0])).state is Settlement.SUPERSEDED
+    assert [one.id for one in (await broker.inbox.list()).items] == list(second.interrupt_ids)
+    assert await broker.active("s") == {first.run_id: 2}
+
+
+async def test_a_run_id_must_be_of_the_session(broker: AsyncBroker) -> None:
+    elsewhere = await broker.start("support", session="other")
+    for run_id in (elsewhere.run_id, "foreign-7"):
+        with pytest.raises(InvalidInput) as fault:
+            await broker.suspend("support", refund(), session="s", run_id=run_id)
+        assert fault.value.field == "run_id"
+    started = await broker.start("support", session="s")
+    with pytest.raises(Refused):  # it is ready: a worker's
+        await broker.suspend("support", refund(), session="s", run_id=started.run_id)
+
+
+async def test_a_leased_run_pauses_and_goes_on_with_the_answers(broker: AsyncBroker) -> None:
+    started = await broker.start("support", session="s")
+    async with broker.take(started.run_id or "") as run:
+        paused = await run.suspend(refund(), render(), state=STATE)
+        assert isinstance(await run.suspend(refund(), render(), state=STATE), Replayed)
+        with pytest.raises(StaleLease):
+            await run.finish()
+    approval, job = paused.interrupt_ids
+    await broker.inbox.answer(approval, Reject(reason="too much"))
+    assert (await broker.runs.get(run.id)).state is RunState.WAITING
+    await broker.complete(job, {"video": "v.mp4"})
+    async with broker.take(run.id) as again:
+        assert (again.seq, again.fence) == (1, 2)
+        assert again.state is not None
+        assert again.state.context_snapshot == STATE.context_snapshot
+        assert [one.kind for one in again.resolutions] == ["reject", "complete"]
+        assert again.resolution("job_1").answer is not None
+        assert again.resolution("call_1").reason is None
+        with pytest.raises(UnknownId):
+            again.resolution("call_2")
+        await again.finish()
+
+
+async def test_pending_calls_become_approvals(broker: AsyncBroker) -> None:
+    calls = (PendingToolCall(tool_call_id="c1", tool_name="pay", arguments={"n": 1}),)
+    paused = await broker.suspend("support", session="s", state=InterruptState(pending_tool_calls=calls))
+    record = await broker.inbox.get(paused.interrupt_ids[0])
+    assert record.interrupt.action is not None
+    assert (record.interrupt.call_id, record.interrupt.action.tool) == ("c1", "pay")
+
+
+async def test_calls_and_questions_that_disagree_are_refused(broker: AsyncBroker) -> None:
+    calls = (PendingToolCall(tool_call_id="c1", tool_name="pay", arguments={"n": 1}),)
+    state = InterruptState(pending_tool_calls=calls)
+    for wrong in ((refund(),), (refund(), refund())):
+        with pytest.raises(InvalidInput):
+            await broker.suspend("support", *wrong, session="s", key="k", state=state)
+    with pytest.raises(InvalidInput):
+        await broker.suspend("support", session="s", key="k")
+    assert (await broker.inbox.list()).items == ()
+    assert await broker.history("s") == ()
+
+
+async def test_a_deadline_that_has_passed_is_refused(broker: AsyncBroker) -> None:
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    with pytest.raises(Refused) as refused:
+        await broker.suspend("support", refund(expires_at=past), session="s", key="k")
+    assert isinstance(refused.value.outcome, Invalid)
+    assert refused.value.outcome.field == "expires_at"
+    assert await broker.history("s") == ()
+
+
+async def test_the_first_answer_of_several_decides(broker: AsyncBroker) -> None:
+    paused = await broker.suspend("support", refund(call="a"), refund(call="b"), session="s", mode=Mode.FIRST)
+    first, second = paused.interrupt_ids
+    assert isinstance(await broker.inbox.answer(first, Approve()), Accepted)
+    assert isinstance(await broker.inbox.answer(second, Approve()), Superseded)
+    assert (await broker.runs.get(paused.run_id or "")).state is RunState.READY
+
+
+async def test_each_answer_wakes_and_the_others_are_kept(broker: AsyncBroker) -> None:
+    paused = await broker.suspend("support", refund(call="a"), refund(call="b"), session="s", mode=Mode.EACH)
+    first, second = paused.interrupt_ids
+    run_id = paused.run_id or ""
+    await broker.inbox.answer(first, Approve())
+    async with broker.take(run_id) as run:
+        assert [one.interrupt_id for one in run.resolutions] == [first]
+        again = await run.suspend(colour(), mode=Mode.EACH, keep=[second])
+    assert {one.id for one in (await broker.inbox.list()).items} == {second, again.interrupt_ids[-1]}
+    await broker.inbox.answer(second, Approve())
+    async with broker.take(run_id) as run:
+        assert [one.interrupt_id for one in run.resolutions] == [second]
+        assert await run.finish() is RunState.WAITING  # a question is open: it waits for that
+
+
+async def test_a_release_is_no_failure(broker: AsyncBroker) -> None:
+    started = await broker.start("support", session="s")
+    async with broker.take(started.run_id or "") as run:
+        await run.release()
+        assert (await broker.runs.get(run.id)).tries == 0
+        with pytest.raises(StaleLease):
+            await run.suspend(refund())
+    assert await broker.runs.ready("agents") == (started.run_id,)
