@@ -1,0 +1,57 @@
+"""Access rules by role: what a worker, a decider and an operator may do, as the server enforces it.
+
+The rules are patterns over the key names of `keys.SEGMENTS`, so they hold inside scripts too. A worker may read verdicts
+and cannot write one: neither a script nor a command of its own makes an approval. A decider answers, and its sweeper
+gives default answers and deletes what retention asks for. An operator may also mend doorbells by hand.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+from ..core.limits import check_namespace
+from .keys import SEGMENTS
+
+
+class Role(StrEnum):
+    """Who uses a credential."""
+
+    WORKER = "worker"
+    DECIDER = "decider"
+    OPERATOR = "operator"
+
+
+_NO_KEYS: Final = frozenset({"settled", "clock", "meta"})
+"""Segments that are no keys of a partition: a channel, the clock of tests, and the settings (see `_patterns`)."""
+
+# What the scripts run, what readers and followers of doorbells need, and what the client says when it connects.
+COMMANDS: Final[tuple[str, ...]] = (
+    *("eval", "evalsha", "type", "time", "publish"),
+    *("get", "set", "del", "exists", "hget", "hgetall", "hkeys", "hmget", "hset", "hdel"),
+    *("lindex", "llen", "lrange", "ltrim", "rpush", "sadd", "smembers"),
+    *("zadd", "zcard", "zrange", "zrangebyscore", "zrem", "zremrangebyrank", "zremrangebyscore", "zscore"),
+    *("xack", "xadd", "xautoclaim", "xgroup|create", "xgroup|delconsumer", "xinfo|groups", "xpending"),
+    *("xrange", "xread", "xreadgroup", "xtrim"),
+    *("ping", "info", "select", "subscribe", "unsubscribe", "client|setname"),
+)
+MENDING: Final = ("xinfo|stream", "xinfo|consumers", "xgroup|setid", "xgroup|destroy", "xlen", "memory|usage")
+
+
+def acl_rules(namespace: str, role: Role) -> tuple[str, ...]:
+    """The rules of a user of that role, as `ACL SETUSER` and ACL files take them; name and password are the caller's.
+
+    They name every key pattern and command; nothing else is allowed. Raises `InvalidInput` for a bad namespace.
+    """
+    check_namespace(namespace)
+    commands = COMMANDS + (MENDING if role is Role.OPERATOR else ())
+    allowed = tuple(f"+{command}" for command in commands)
+    return ("resetkeys", "resetchannels", *_patterns(namespace, role), "nocommands", *allowed)
+
+
+def _patterns(namespace: str, role: Role) -> tuple[str, ...]:
+    partition = f"{{{namespace}:*}}"
+    found = [f"&{partition}{SEGMENTS['settled']}*", f"~{{{namespace}}}{SEGMENTS['meta']}"]
+    for kind, segment in SEGMENTS.items():
+        if kind not in _NO_KEYS:
+            access = "%R~" if role is Role.WORKER and kind == "verdict" else "~"
+            found.append(f"{access}{partition}{segment}{'*' if segment.endswith(':') else ''}")
+    return tuple(found)
