@@ -1,7 +1,6 @@
 """The front door: one broker of one namespace, and the nouns that group what it does."""
 
 import contextlib
-import random
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Self
 
@@ -13,22 +12,19 @@ from ..core.models import Interrupt, InterruptState
 from ..core.outcomes import Accepted, Outcome, Replayed
 from ..core.records import HistoryEntry, Resolution, RunRecord
 from ..core.settings import Settings
-from ..core.states import CLOSED, Mode, RunState, Settlement
+from ..core.states import Mode
 from ..embedded import resolve
-from ..errors import InvalidInput, Refused, UnknownId, WaitTimeout
+from ..errors import InvalidInput, Refused
 from ..store import prepare
 from ..store.commands import address, reads, runs
 from ..store.connect import Options
 from ..store.keys import Pool
 from ..store.scripts import Rendering
 from ..telemetry import Observer
-from ._runtime import monotonic
 from .inbox import Inbox
 from .link import Link
 from .run import Run, suspend
 from .runs import Dead, Queue, Runs, held
-
-LOOK_AGAIN_SECONDS = 30.0
 
 
 class AsyncBroker:
@@ -246,33 +242,8 @@ class AsyncBroker:
         return await self.inbox.answer(interrupt_id, Cancel(reason=reason), by=by)
 
     async def wait(self, id: str, timeout: float | None = None) -> Resolution | RunRecord:
-        """How an interrupt ended, or a run that is closed or dead; raises `WaitTimeout` after so many seconds.
-
-        Nothing is lost by waiting late: what is settled already is given at once. Waiting costs no polling.
-        """
-        check_id("id", id)
-        await self._link.open()
-        p = self._link.space.of_id(id) if bits_of(id) is not None else None
-        if p is None:
-            raise UnknownId("interrupt or run", id)
-        ends = None if timeout is None else monotonic() + timeout
-        async with self._link.announcements.listen(p.key("settled", id)) as bell:
-            while True:
-                found = await self._settled(id)
-                if found is not None:
-                    return found
-                left = LOOK_AGAIN_SECONDS if ends is None else ends - monotonic()
-                if left <= 0:
-                    raise WaitTimeout(id, timeout or 0)
-                # Announcements are a doorbell: a look at the records now and then, at jittered times, is the truth.
-                await bell.wait(min(left, LOOK_AGAIN_SECONDS * (0.5 + random.random() / 2)))  # noqa: S311
-
-    async def _settled(self, id: str) -> Resolution | RunRecord | None:
-        if id.startswith("run_"):
-            run = await self.runs.get(id)
-            return run if run.state in CLOSED or run.state is RunState.DEAD else None
-        record = await self.inbox.get(id)
-        return record.resolution if record.state is not Settlement.OPEN else None
+        """How an interrupt ended, or a run that is closed or dead, by its id: see `Inbox.wait` and `Runs.wait`."""
+        return await (self.runs.wait(id, timeout) if id.startswith("run_") else self.inbox.wait(id, timeout))
 
     # Looking ---------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from ..core.limits import check_id, check_name, check_range
 from ..core.models import Audience
 from ..core.outcomes import Invalid, Outcome
 from ..core.pages import Filters, Page
-from ..core.records import InterruptRecord
+from ..core.records import InterruptRecord, Resolution
 from ..core.states import Mode, Settlement
 from ..errors import InvalidInput, UnknownId
 from ..store import prepare
@@ -22,6 +22,7 @@ from ..store.delivery import Delivery
 from ..store.keys import Partition, Pool
 from .follow import Follower
 from .link import Link
+from .waiting import wait_for
 
 MOST_ON_A_PAGE = 500
 MOST_AT_ONCE = 64
@@ -41,6 +42,19 @@ class Inbox:
         if not found:
             raise UnknownId("interrupt", interrupt_id)
         return found[0]
+
+    async def wait(self, interrupt_id: str, timeout: float | None = None) -> Resolution:
+        """How an interrupt ended; raises `WaitTimeout` after so many seconds.
+
+        Nothing is lost by waiting late: what is settled already is given at once. Waiting costs no polling.
+        """
+        p = await self._partition("interrupt_id", interrupt_id)
+
+        async def look() -> Resolution | None:
+            record = await self.get(interrupt_id)
+            return record.resolution if record.state is not Settlement.OPEN else None
+
+        return await wait_for(self._link, p, interrupt_id, timeout, look)
 
     async def answer(
         self,

@@ -12,6 +12,7 @@ from ..core.limits import check_id, check_name, check_range
 from ..core.models import InterruptState
 from ..core.outcomes import Outcome
 from ..core.records import RunRecord
+from ..core.states import CLOSED, RunState
 from ..errors import BrokerError, Corrupt, UnknownId
 from ..renewer import Renewer
 from ..store import prepare
@@ -23,6 +24,7 @@ from ._runtime import Stopped
 from .link import Link
 from .ready import Ready
 from .run import Run
+from .waiting import wait_for
 
 log = logging.getLogger("broker")
 
@@ -42,6 +44,16 @@ class Runs:
         if found is None:
             raise UnknownId("run", run_id)
         return found
+
+    async def wait(self, run_id: str, timeout: float | None = None) -> RunRecord:
+        """A run once it is finished, withdrawn or dead; raises `WaitTimeout` after so many seconds."""
+        p = await self._partition(run_id)
+
+        async def look() -> RunRecord | None:
+            found = await self.get(run_id)
+            return found if found.state in CLOSED or found.state is RunState.DEAD else None
+
+        return await wait_for(self._link, p, run_id, timeout, look)
 
     async def state(self, run_id: str) -> InterruptState | None:
         """The frozen state of a run's last pause; None where it never paused. Raises `Corrupt`."""

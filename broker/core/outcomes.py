@@ -7,7 +7,7 @@ from pydantic import Field
 
 from .answers import AnswerKind, Principal
 from .durability import Durability
-from .fields import Id, Instant
+from .fields import Instant
 from .limits import JSON
 from .records import Resolution
 from .shape import Model, slots
@@ -41,8 +41,8 @@ class Accepted(Told):
     ok: ClassVar[bool] = True
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"durability"})
 
-    run_id: Id | None = None
-    session_id: Id | None = None
+    run_id: str = ""
+    session_id: str = ""
     interrupt_ids: tuple[str, ...] = ()
     resolution: Resolution | None = None
     durability: Durability = Field(default_factory=_memory)
@@ -55,8 +55,8 @@ class Replayed(Told):
     ok: ClassVar[bool] = True
     ALWAYS: ClassVar[frozenset[str]] = Accepted.ALWAYS
 
-    run_id: Id | None = None
-    session_id: Id | None = None
+    run_id: str = ""
+    session_id: str = ""
     interrupt_ids: tuple[str, ...] = ()
     resolution: Resolution | None = None
     durability: Durability = Field(default_factory=_memory)

@@ -11,6 +11,9 @@ from .fields import to_ms
 from .records import InterruptRecord
 from .shape import Model
 
+PLACE_DIGITS = 16
+"""The places of an index are counters, exact as a double."""
+
 
 class Page(Model):
     """One page of open interrupts, oldest first. `cursor` goes on from here, None at the end.
@@ -33,7 +36,10 @@ class Page(Model):
             return 0, None
         partition, _, place = cursor.partition(".")
         if not (
-            partition.isdecimal() and place.isdecimal() and int(partition) < partitions and len(place) < 17
+            partition.isdecimal()
+            and place.isdecimal()
+            and int(partition) < partitions
+            and len(place) <= PLACE_DIGITS
         ):
             raise InvalidInput(
                 "cursor", "is none that this list gave", "the cursor of an earlier page, or none"
@@ -62,7 +68,7 @@ class Filters:
         return "open", ""
 
     def match(self, record: InterruptRecord, now: int) -> bool:
-        """Whether a record is wanted; `now` is the server's time in microseconds. Unreadable ones match by place only."""
+        """Whether a record is wanted; `now` is the server's time in microseconds. Unreadable ones match by place."""
         one = record.interrupt
         age_ms = now // 1000 - to_ms(record.opened_at)
         return (

@@ -1,8 +1,8 @@
 """Access rules by role: what a worker, a decider and an operator may do, as the server enforces it.
 
-The rules are patterns over the key names of `keys.SEGMENTS`, so they hold inside scripts too. A worker may read verdicts
-and cannot write one: neither a script nor a command of its own makes an approval. A decider answers, and its sweeper
-gives default answers and deletes what retention asks for. An operator may also mend doorbells by hand.
+The rules are patterns over the key names of `keys.SEGMENTS`, so they hold inside scripts too. A worker may read
+verdicts and cannot write one: neither a script nor a command of its own makes an approval. A decider answers, and its
+sweeper gives default answers and deletes what retention asks for. An operator may also mend doorbells by hand.
 """
 
 from enum import StrEnum

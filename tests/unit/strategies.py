@@ -276,8 +276,8 @@ winners = st.builds(
 told: st.SearchStrategy[outcomes.Told] = st.one_of(
     st.builds(
         outcomes.Accepted,
-        run_id=maybe(ids),
-        session_id=maybe(ids),
+        run_id=ids,
+        session_id=ids,
         interrupt_ids=few,
         resolution=maybe(resolutions),
         durability=durabilities,
