@@ -81,8 +81,8 @@ class Player:
             if self._pipe.poll(seconds):
                 return str(self._pipe.recv())
         except EOFError:
-            pass
-        raise TrialFailed(f"the process that has to {self.role} said nothing")
+            raise TrialFailed(f"the process that has to {self.role} is gone without a word") from None
+        raise TrialFailed(f"the process that has to {self.role} says nothing")
 
 
 def server() -> ServerProcess:
