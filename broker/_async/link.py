@@ -103,12 +103,20 @@ class Link:
         async with self._lock:
             if self._found is not None:
                 return
-            facts = await self._persist(lambda: self._send(ns.SERVER_FACTS, forgiving=True), writes=False)
-            ns.check_server(facts)
-            found = await self._namespace(self._wanted)
-            self.can_decide = await self._check_commands(found)
-            self._clock = (await self._now(), monotonic())
-            self._found = found
+            try:
+                self._found = await self._look()
+            finally:
+                if self._found is None:
+                    await self.aclose()
+
+    async def _look(self) -> ns.Found:
+        """What the namespace is, on a server that is fit for it."""
+        facts = await self._persist(lambda: self._send(ns.SERVER_FACTS, forgiving=True), writes=False)
+        ns.check_server(facts)
+        found = await self._namespace(self._wanted)
+        self.can_decide = await self._check_commands(found)
+        self._clock = (await self._now(), monotonic())
+        return found
 
     async def keep_namespace(self) -> None:
         """Writes the namespace's settings again where the server has lost them. Raises where they are others now."""

@@ -104,12 +104,20 @@ class Link:
         with self._lock:
             if self._found is not None:
                 return
-            facts = self._persist(lambda: self._send(ns.SERVER_FACTS, forgiving=True), writes=False)
-            ns.check_server(facts)
-            found = self._namespace(self._wanted)
-            self.can_decide = self._check_commands(found)
-            self._clock = (self._now(), monotonic())
-            self._found = found
+            try:
+                self._found = self._look()
+            finally:
+                if self._found is None:
+                    self.close()
+
+    def _look(self) -> ns.Found:
+        """What the namespace is, on a server that is fit for it."""
+        facts = self._persist(lambda: self._send(ns.SERVER_FACTS, forgiving=True), writes=False)
+        ns.check_server(facts)
+        found = self._namespace(self._wanted)
+        self.can_decide = self._check_commands(found)
+        self._clock = (self._now(), monotonic())
+        return found
 
     def keep_namespace(self) -> None:
         """Writes the namespace's settings again where the server has lost them. Raises where they are others now."""
