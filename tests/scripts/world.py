@@ -256,10 +256,10 @@ class World:
         """What became of an answer that names its question by the call."""
         ids = self.read(address.read_aliases(self.p, session, call))
         known = tuple(self.at(one) for one in ids)
-        question = None
+        question, about = None, address.early_identity(session, call)
         if ids and (asked := self.read(reads.read_asked(self.p, ids[-1]))):
-            question = asked[1].interrupt
-        said = prepare.verdict_of(question, f"{session}/{call}", answer or Approve(), by, op=op, seen=seen)
+            question, about = asked[1].interrupt, ids[-1]
+        said = prepare.verdict_of(question, about, answer or Approve(), by, op=op, seen=seen)
         slot = address.early_slot(session, run, seq, call)
         at = answers.CallAddress(session, call, slot, run, seq, POOL if run else None, known)
         until = self.now() + round(within.total_seconds() * 1_000_000)
