@@ -25,6 +25,7 @@ from .link import Link
 from .waiting import wait_for
 
 MOST_ON_A_PAGE = 500
+MOST_PAUSES = 2**53
 MOST_AT_ONCE = 64
 
 
@@ -110,6 +111,11 @@ class Inbox:
         check_id("call_id", call_id)
         if (run_id is None) != (seq is None):
             raise InvalidInput("seq", "and run_id are known together or not at all", "both or neither")
+        if run_id is not None and seq is not None:
+            check_id("run_id", run_id)
+            check_range("seq", seq, 1, MOST_PAUSES)
+        if op is not None:
+            prepare.check_op(op)
         await self._link.open()
         p = self._link.space.of_session(session_id)
         who = self._who(by)

@@ -80,12 +80,17 @@ def fields(reply: Any) -> dict[str, str]:
     return {name: text(value) for name, value in pairs(reply).items()}
 
 
+def defaults(wanted: Wanted) -> dict[str, str]:
+    """The settings a namespace gets when it is created."""
+    settings = wanted.settings or Settings()
+    told = {"wire": str(WIRE_VERSION), "epoch": "1", "partitions": str(wanted.partitions or 1)}
+    told |= {name: str(_ms(getattr(settings, name))) for name in KEPT}
+    return told | {"durability": str(settings.durability)}
+
+
 def create(namespace: str, wanted: Wanted) -> Command[dict[str, str]]:
     """The settings of a namespace, created where it is new."""
-    settings = wanted.settings or Settings()
-    told: dict[str, Any] = {"wire": WIRE_VERSION, "epoch": 1, "partitions": wanted.partitions or 1}
-    told |= {name: _ms(getattr(settings, name)) for name in KEPT}
-    told["durability"] = str(settings.durability)
+    told = defaults(wanted)
     flat = [part for pair in told.items() for part in pair]
     key = meta_key(namespace)
     partition = Partition(key.removesuffix(":meta"))
@@ -96,9 +101,15 @@ def create(namespace: str, wanted: Wanted) -> Command[dict[str, str]]:
     return Command("namespace", partition, (Item((key,), (len(told), *flat)),), decode)
 
 
+def _number(found: dict[str, str], name: str) -> int:
+    """A number, 0 where another program wrote something else."""
+    value = found.get(name, "")
+    return int(value) if value.isdecimal() and len(value) < 16 else 0  # noqa: PLR2004 - what a timedelta holds
+
+
 def check_namespace(namespace: str, wanted: Wanted, found: dict[str, str]) -> Found:
     """What the namespace is. Raises `WrongNamespace` where that is not what the client asked for."""
-    wire, count = int(found.get("wire", "0")), int(found.get("partitions", "0"))
+    wire, count = _number(found, "wire"), _number(found, "partitions")
     if not 0 < wire <= WIRE_VERSION:
         raise WrongNamespace(namespace, f"has wire version {wire}", f"up to {WIRE_VERSION} in this release")
     if not 1 <= count <= MOST_PARTITIONS:
@@ -107,7 +118,11 @@ def check_namespace(namespace: str, wanted: Wanted, found: dict[str, str]) -> Fo
         raise WrongNamespace(
             namespace, f"has {count} partitions and {wanted.partitions} were asked for", str(count)
         )
-    kept: dict[str, Any] = {name: timedelta(milliseconds=int(found[name])) for name in KEPT if name in found}
+    kept: dict[str, Any] = {
+        name: timedelta(milliseconds=_number(found, name)) for name in KEPT if name in found
+    }
+    if not all(kept.values()):
+        raise WrongNamespace(namespace, "has spans that cannot be read", "whole milliseconds above zero")
     if wanted.settings is not None:
         for name, value in kept.items():
             asked = getattr(wanted.settings, name)

@@ -30,8 +30,8 @@ local function decide(i, a)
   if due(i) then expire(i) end --@guard deadline
   if f.state ~= SET.OPEN then return facts(i) end --@guard decided
   if a.receipt then return { 'unknown' } end --@guard unknown-receipt
-  if not has(f.offers, a.kind, ',') then return { 'invalid', 'answer', f.offers } end --@guard offers
-  if a.seen ~= '' and a.seen ~= f.digest then return { 'invalid', 'seen', f.digest } end --@guard seen
+  if not has(f.offers, a.kind, ',') then return { 'invalid', 'answer', f.offers or '' } end --@guard offers
+  if a.seen ~= '' and a.seen ~= f.digest then return { 'invalid', 'seen', f.digest or '' } end --@guard seen
   write('SET', 'verdict', i.id, a.bytes)
   set(i, 'verdict', i.id)
   settle(i, a.kind == 'cancel' and SET.CANCELLED or SET.RESOLVED, { operation = 'answer', op = a.op, by = a.by,
