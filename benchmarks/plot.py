@@ -8,6 +8,8 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from .tables import number
+
 PANELS: Final = (
     ("lifecycle", "per_s", "Lifecycles per second", "more is better"),
     ("lifecycle", "server_us", "Server CPU per lifecycle, µs", "less is better"),
@@ -31,7 +33,7 @@ def draw(results: Mapping[str, Any], path: Path) -> None:
     for one, (series, figure_name, title, better) in zip(axes[:, 0], wanted, strict=True):
         _bars(one, results["series"][series]["variants"], figure_name)
         one.set_title(f"{title} ({better})", loc="left", fontsize=9)
-    figure.savefig(path, format="svg", metadata={"Date": None})
+    figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
 
 
 def _bars(axes: Axes, variants: Mapping[str, Any], figure: str) -> None:
@@ -47,4 +49,4 @@ def _bars(axes: Axes, variants: Mapping[str, Any], figure: str) -> None:
     furthest = max(m + more for m, more in zip(medians, above, strict=True))
     axes.set_xlim(right=furthest * 1.12 or 1)
     for place, (median, more) in enumerate(zip(medians, above, strict=True)):
-        axes.annotate(f"{median:,.4g}", (median + more + furthest * 0.01, place), va="center", fontsize=8)
+        axes.annotate(number(median), (median + more + furthest * 0.01, place), va="center", fontsize=8)
