@@ -72,6 +72,7 @@ class Worker:
         self._runs: dict[Token, Run[Any]] = {}
         self._asked = 0
         self._stop: asyncio.Event | None = None
+        self._hurry: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def add(self, agent: str, handler: Handler) -> None:
@@ -109,21 +110,21 @@ class Worker:
     def _heed(self) -> None:
         if self._stop is not None:
             self._stop.set()
-        if self._asked > 1:
-            self._cancel_all()
+        if self._asked > 1 and self._hurry is not None:
+            self._hurry.set()
 
     async def serve(self) -> None:
         """Works until `stop`. Raises where the server or the credentials cannot be used; outages are waited out."""
         if not self._agents:
             raise InvalidInput("agents", "are none", "at least one `worker.add(name, handler)`")
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        self._loop, self._stop, self._hurry = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
         if self._asked:
-            self._stop.set()
+            self._heed()
         try:
             await self.broker.open()
             await self._serve()
         finally:
-            self._loop, self._stop, self._asked = None, None, 0
+            self._loop, self._stop, self._hurry, self._asked = None, None, None, 0
             await self.broker.aclose()
             self._blocking.close()
 
@@ -241,9 +242,20 @@ class Worker:
     # Ending ----------------------------------------------------------------------------------------------------
 
     async def _drain_all(self) -> None:
-        if self._tasks:
-            log.info("worker %s drains %d runs", self.name, len(self._tasks))
-            await asyncio.wait(list(self._tasks.values()), timeout=self._drain.total_seconds())
+        """Lets the present runs end, for a while and until somebody is in a hurry."""
+        assert self._hurry is not None  # noqa: S101 - set by serve
+        log.info("worker %s drains %d runs", self.name, len(self._tasks))
+        hurry = asyncio.create_task(self._hurry.wait())
+        ends = asyncio.get_running_loop().time() + self._drain.total_seconds()
+        try:
+            while self._tasks and not hurry.done():
+                left = ends - asyncio.get_running_loop().time()
+                if left <= 0:
+                    break
+                waits = [hurry, *self._tasks.values()]
+                await asyncio.wait(waits, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            hurry.cancel()
 
     def _cancel_all(self) -> None:
         for task in self._tasks.values():

@@ -1,0 +1,1 @@
+"""The worker from outside: real processes, and workers in this one."""
