@@ -134,7 +134,7 @@ class Refused(BrokerError):
     def __post_init__(self) -> None:
         self.code = self.outcome.code
         self.http, self.exit_code = OUTCOME_CODES[self.code]
-        self.says = "The broker refused: {outcome!r}."
+        self.says = "The broker refused ({code}): {outcome}."
 
 
 @dataclass(eq=False)

@@ -34,7 +34,8 @@ class Broker:
     `url` is redis://, rediss:// or unix://; without one it is `BROKER_URL`, else the embedded server of this user. A
     redis-py client may be given instead: its address, credentials and encryption are used, not its connections.
     `settings` and `partitions` count when the namespace is new; later they must agree with it. `by` is who acts where a
-    call names nobody. `observer` is told of every call. It opens at the first call and may be used by any number of
+    call names nobody. `observer` is told of every call. Without `create` a namespace
+    that does not exist is not made and reads as empty. It opens at the first call and may be used by any number of
     tasks of one event loop.
     """
 
@@ -51,6 +52,7 @@ class Broker:
         options: Options | None = None,
         rendering: Rendering | None = None,
         observer: Observer | None = None,
+        create: bool = True,
     ) -> None:
         if url is not None and client is not None:
             raise InvalidInput("client", "is given beside url", "one of the two")
@@ -65,6 +67,7 @@ class Broker:
             by=by,
             options=options,
             observer=observer,
+            create=create,
         )
         self.inbox = Inbox(self._link)
         self.runs = Runs(self._link)
@@ -242,6 +245,7 @@ class Broker:
 
     def wait(self, id: str, timeout: float | None = None) -> Resolution | RunRecord:
         """How an interrupt ended, or a run that is closed or dead, by its id: see `Inbox.wait` and `Runs.wait`."""
+        check_id("id", id)
         return self.runs.wait(id, timeout) if id.startswith("run_") else self.inbox.wait(id, timeout)
 
     # Looking ---------------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ class Link:
     def __init__(
         self, source: Any, namespace: str, settings: Settings | None, *, partitions: int | None = None,
         patience: float = 10.0, rendering: Rendering | None = None, by: Principal | None = None,
-        options: Options | None = None, observer: Observer | None = None,
+        options: Options | None = None, observer: Observer | None = None, create: bool = True,
     ) -> None:  # fmt: skip
         self.namespace = check_namespace(namespace)
         self.source = source
@@ -59,6 +59,7 @@ class Link:
         self.rendering = rendering or Rendering()
         self.by = by
         self.observer = observer
+        self.create = create
         self.can_decide = True
         self._wanted = ns.Wanted(partitions, settings)
         if settings is not None and settings.durability != Durability.memory():
@@ -127,7 +128,12 @@ class Link:
     def _namespace(self, wanted: ns.Wanted) -> ns.Found:
         # Read first: a server at its memory limit lets nobody create, and everybody go on.
         there = self._persist(lambda: self._send((ns.read(self.namespace),)), writes=False, pick=0)
-        fields = ns.fields(there) or self._one(ns.create(self.namespace, wanted), Settings())
+        fields = ns.fields(there)
+        if not fields and not self.create:
+            fields = ns.defaults(
+                wanted
+            )  # it reads as empty, and nobody who only looked has settled its settings
+        fields = fields or self._one(ns.create(self.namespace, wanted), Settings())
         return ns.check_namespace(self.namespace, wanted, fields)
 
     def _check_commands(self, found: ns.Found) -> bool:

@@ -95,6 +95,7 @@ class Invocation:
             settings=Settings.from_env(os.environ) if wanted else None,
             by=self.principal(),
             patience=PATIENCE_SECONDS,
+            create=False,  # whoever looks at a name that is not there mistyped it, and must not settle its settings
         )
 
     def principal(self) -> Principal:

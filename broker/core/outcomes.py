@@ -24,7 +24,11 @@ class Told(Model):
     """The common part of all outcomes: a `code` for JSON, and whether the caller got what it asked for."""
 
     code: ClassVar[str]
+    says: ClassVar[str]
     ok: ClassVar[bool] = False
+
+    def __str__(self) -> str:
+        return self.says.format_map(vars(self))
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         facts = ((slot.name, getattr(self, slot.name)) for slot in slots(type(self)))
@@ -38,6 +42,7 @@ class Accepted(Told):
     """It happened, now, by this call. `durability` is the class that was reached before the reply."""
 
     code: ClassVar[str] = "accepted"
+    says: ClassVar[str] = "It happened"
     ok: ClassVar[bool] = True
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"durability"})
 
@@ -52,6 +57,7 @@ class Replayed(Told):
     """It had happened already, by the same operation: the first answer again, and nothing changed."""
 
     code: ClassVar[str] = "replayed"
+    says: ClassVar[str] = "It had happened already, by the same operation"
     ok: ClassVar[bool] = True
     ALWAYS: ClassVar[frozenset[str]] = Accepted.ALWAYS
 
@@ -77,6 +83,7 @@ class AlreadyDecided(Told):
     """Somebody else was first; `winner` says who, when and with what (F11)."""
 
     code: ClassVar[str] = "already_decided"
+    says: ClassVar[str] = "somebody else was first"
 
     winner: Winner = Field(default_factory=Winner)
 
@@ -85,6 +92,7 @@ class Expired(Told):
     """The deadline had passed; the interrupt ended by its own policy, at that time."""
 
     code: ClassVar[str] = "expired"
+    says: ClassVar[str] = "its time was over"
 
     at: Instant | None = None
 
@@ -93,6 +101,7 @@ class Withdrawn(Told):
     """The one who asked took the question back."""
 
     code: ClassVar[str] = "withdrawn"
+    says: ClassVar[str] = "the question was taken back"
 
     by: Principal | None = None
     at: Instant | None = None
@@ -102,6 +111,7 @@ class Superseded(Told):
     """The question lost its point: another of its suspension decided, or new input replaced it."""
 
     code: ClassVar[str] = "superseded"
+    says: ClassVar[str] = "the question has lost its point"
 
     at: Instant | None = None
 
@@ -110,6 +120,7 @@ class NotAllowed(Told):
     """This party may not do that."""
 
     code: ClassVar[str] = "not_allowed"
+    says: ClassVar[str] = "{reason}"
 
     reason: str
 
@@ -118,6 +129,7 @@ class Invalid(Told):
     """The request breaks a rule; nothing changed and the interrupt is still open (P12)."""
 
     code: ClassVar[str] = "invalid"
+    says: ClassVar[str] = "{field} {problem}; allowed: {allowed}"
 
     field: str
     problem: str
@@ -128,6 +140,7 @@ class Unknown(Told):
     """There is no such record: it never was, or its retention has passed."""
 
     code: ClassVar[str] = "unknown"
+    says: ClassVar[str] = "there is no {id!r}: it never was, or its retention has passed"
 
     id: str
 
@@ -136,6 +149,7 @@ class NotDurable(Told):
     """It happened, but the class asked for was not reached in time. Repeat it until it is."""
 
     code: ClassVar[str] = "not_durable"
+    says: ClassVar[str] = "it happened, but reached {reached}, not {wanted}; repeat it"
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"wanted", "reached"})
 
     wanted: Durability
@@ -146,6 +160,7 @@ class Parked(Told):
     """The answer came before its question; it is kept until then and matched when the run suspends."""
 
     code: ClassVar[str] = "parked"
+    says: ClassVar[str] = "it is kept until its question is asked"
     ok: ClassVar[bool] = True
 
     until: Instant | None = None
@@ -155,6 +170,7 @@ class Conflict(Told):
     """Another request holds that place: the same key with other content, or a version that has moved on."""
 
     code: ClassVar[str] = "conflict"
+    says: ClassVar[str] = "{reason}"
 
     reason: str
 
@@ -163,6 +179,7 @@ class Full(Told):
     """The server is at its memory limit; new work is refused, answers still go through (P15)."""
 
     code: ClassVar[str] = "full"
+    says: ClassVar[str] = "{reason}"
 
     reason: str
 
