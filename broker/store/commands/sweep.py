@@ -178,11 +178,11 @@ def trim(p: Partition, due: Due, age: timedelta, count: int) -> Read[list[tuple[
     commands += [("XTRIM", p.key("bell", pool), "MAXLEN", "~", count // 10) for pool in due.pools]
     commands += [("XRANGE", stream, "-", "+", "COUNT", 1)]
     groups = ("approvals", "completions")
-    commands += [("XPENDING", stream, group, "-", oldest, 100) for group in groups]
+    commands += [("XPENDING", stream, group, "-", "+", 100) for group in groups]
 
     def decode(replies: list[Any]) -> list[tuple[str, str]]:
         *_, first, one, two = replies
-        begin = stream_id(first[0][0]) if first and not isinstance(first, Exception) else (1 << 62, 0)
+        begin = stream_id(first[0][0]) if first and not isinstance(first, Exception) else (due.now // 1000, 0)
         owed = []
         for group, rows in zip(groups, (one, two), strict=True):
             for row in () if isinstance(rows, Exception) else rows:
