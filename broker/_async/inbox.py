@@ -107,13 +107,7 @@ class Inbox:
         One that comes before its question is kept (`Parked`) and matched when the run suspends. Without a run it
         counts only while one question of the session has had that call id. Safe to repeat.
         """
-        check_id("session", session_id)
-        check_id("call_id", call_id)
-        if (run_id is None) != (seq is None):
-            raise InvalidInput("seq", "and run_id are known together or not at all", "both or neither")
-        if run_id is not None and seq is not None:
-            check_id("run_id", run_id)
-            check_range("seq", seq, 1, MOST_PAUSES)
+        _check_call(session_id, call_id, run_id, seq)
         if op is not None:
             prepare.check_op(op)
         await self._link.open()
@@ -252,3 +246,14 @@ class Inbox:
         run = await self._link.fetch(address.read_run_address(p, a.run))
         others: Sequence[str] = [one.interrupt for one in run.interrupts if one.interrupt != a.interrupt]
         return prepare.with_siblings(a, await self._link.fetch(address.read_addresses(p, others)))
+
+
+def _check_call(session_id: str, call_id: str, run_id: str | None, seq: int | None) -> None:
+    """What names a question by its call, checked. Raises `InvalidInput`."""
+    check_id("session", session_id)
+    check_id("call_id", call_id)
+    if (run_id is None) != (seq is None):
+        raise InvalidInput("seq", "and run_id are known together or not at all", "both or neither")
+    if run_id is not None and seq is not None:
+        check_id("run_id", run_id)
+        check_range("seq", seq, 1, MOST_PAUSES)

@@ -1,41 +1,47 @@
 """All keys of a namespace with their contents, to compare before and after."""
 
 from collections.abc import Collection
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 Snapshot: TypeAlias = dict[str, object]
+
+_READ: Final[dict[bytes, tuple[tuple[str, ...], ...]]] = {
+    b"string": (("GET",),),
+    b"hash": (("HGETALL",),),
+    b"list": (("LRANGE", "0", "-1"),),
+    b"set": (("SMEMBERS",),),
+    b"zset": (("ZRANGE", "0", "-1", "WITHSCORES"),),
+    b"stream": (("XRANGE", "-", "+"), ("XINFO GROUPS",)),
+}
+"""Type -> the commands that give its contents, the key left out."""
 
 
 def take(client: Any, namespace: str, fields: Collection[bytes] = ()) -> Snapshot:
     """Every key whose tag belongs to the namespace, groups of streams included; without `fields` of hashes."""
-    found: Snapshot = {}
     names = sorted(
         {*client.scan_iter(f"{{{namespace}:*", count=1000), *client.scan_iter(f"{{{namespace}}}*")}
     )
-    pipe = client.pipeline(transaction=False)
+    types = client.pipeline(transaction=False)
     for name in names:
-        pipe.type(name)
-    for name, kind in zip(names, pipe.execute(), strict=True):
-        found[name.decode()] = _contents(client, name, kind.decode(), fields)
+        types.type(name)
+    kinds = types.execute()
+    contents = client.pipeline(transaction=False)
+    for name, kind in zip(names, kinds, strict=True):
+        for command, *rest in _READ[kind]:
+            contents.execute_command(*command.split(), name, *rest)
+    replies = iter(contents.execute())
+    found: Snapshot = {}
+    for name, kind in zip(names, kinds, strict=True):
+        parts = [next(replies) for _ in _READ[kind]]
+        found[name.decode()] = _comparable(parts, fields)
     return found
 
 
-def _contents(client: Any, name: bytes, kind: str, fields: Collection[bytes]) -> object:
-    match kind:
-        case "string":
-            return client.get(name)
-        case "hash":
-            return sorted(
-                (field, value) for field, value in client.hgetall(name).items() if field not in fields
-            )
-        case "list":
-            return client.lrange(name, 0, -1)
-        case "set":
-            return sorted(client.smembers(name))
-        case "zset":
-            return client.zrange(name, 0, -1, withscores=True)
-        case _:
-            return client.xrange(name), client.execute_command("XINFO", "GROUPS", name)
+def _comparable(parts: list[Any], fields: Collection[bytes]) -> object:
+    (first, *rest) = parts
+    if isinstance(first, dict):
+        return sorted((name, value) for name, value in first.items() if name not in fields)
+    return sorted(first) if isinstance(first, set) else (first, rest)
 
 
 def changed(before: Snapshot, after: Snapshot) -> list[str]:

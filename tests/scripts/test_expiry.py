@@ -115,6 +115,15 @@ def test_a_default_answer_is_given_at_the_deadline(world: World, answer: Approve
     assert isinstance(world.answer(one, by=BOB), Expired)
 
 
+def test_a_default_answer_that_was_lost_approves_nothing(world: World) -> None:
+    """P8: without its bytes there is no verdict, and the question expires."""
+    _place, (one,) = world.asked(approval(on_expiry=OnExpiry.DEFAULT, default_answer=Approve()))
+    world.client.delete(world.key("default", one))
+    world.forward(hours=25)
+    assert world.expire(one) == [True]
+    assert (world.settled(one), world.field("interrupt", one, "approved")) == ("expired", "")
+
+
 def test_a_sweeper_that_may_not_write_verdicts_gives_no_default_answer(world: World) -> None:
     """Decisions: the worker's sweeper only denies, cancels or waits."""
     _place, (one,) = world.asked(approval(on_expiry=OnExpiry.DEFAULT, default_answer=Approve()))

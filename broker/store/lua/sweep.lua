@@ -8,10 +8,10 @@ return each(function()
   local holder = redis.call('GET', key('sweeper', nil, 'string'))
   -- Names begin with what their process may do: one that may write verdicts does more, and takes the right over.
   local stronger = holder and string.sub(name, 1, 2) == 'd ' and string.sub(holder, 1, 2) ~= 'd '
-  if holder and holder ~= name and not stronger then return { 'no', holder } end
+  if holder and holder ~= name and not stronger then return { 'no', holder } end --@guard sweep-held
   if span > 0 then
     write('SET', 'sweeper', nil, name, 'PX', int(span))
-  else
+  elseif holder == name then
     write('DEL', 'sweeper', nil)
   end
   return { 'yes', int(now) }
