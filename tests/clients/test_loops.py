@@ -123,7 +123,7 @@ async def test_cancelling_a_worker_ends_it_each_time(server: RunningServer, name
             started = await broker.start("support", session="s")
             task = asyncio.create_task(worker.serve())
             if n % 3:
-                await await_until(partial(is_leased, broker, started.run_id or ""))
+                await await_until(partial(is_leased, broker, started.run_id))
             for _ in range(7 * n):
                 await yielded()
             task.cancel()

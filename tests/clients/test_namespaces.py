@@ -63,8 +63,8 @@ def test_F45_an_id_of_one_namespace_is_unknown_in_another(
         assert isinstance(two.inbox.answer(paused.interrupt_ids[0], Approve()), Unknown)
         for look in (
             lambda: two.inbox.get(paused.interrupt_ids[0]),
-            lambda: two.runs.get(paused.run_id or ""),
-            lambda: two.runs.withdraw(paused.run_id or ""),
+            lambda: two.runs.get(paused.run_id),
+            lambda: two.runs.withdraw(paused.run_id),
         ):
             try:
                 found = look()

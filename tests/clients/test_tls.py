@@ -46,7 +46,7 @@ def url(start_server: Callable[..., ServerProcess], certificate: Path) -> str:
 async def test_by_a_url(url: str, certificate: Path) -> None:
     async with AsyncBroker(f"{url}?ssl_ca_certs={certificate}", patience=1) as broker:
         started = await broker.start("support", session="s")
-        async with broker.take(started.run_id or "") as run:
+        async with broker.take(started.run_id) as run:
             await run.finish()
         await broker.wait(run.id, 5)
     with Broker(f"{url}?ssl_ca_certs={certificate}", patience=1) as blocking:

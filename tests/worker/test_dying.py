@@ -16,7 +16,7 @@ async def test_a_handler_that_blocks_the_loop_for_three_leases_keeps_its_run(
 ) -> None:
     started = await broker.start("blocks", 3 * LEASE.total_seconds(), session="s")
     first, second = agents(name="one"), agents(name="two")
-    run = await ended(broker, started.run_id or "")
+    run = await ended(broker, started.run_id)
     assert (run.state, run.fence, run.errors) == (RunState.FINISHED, 1, ())
     assert run.result in (first.pid, second.pid)
 
@@ -27,7 +27,7 @@ async def test_the_run_of_a_killed_worker_goes_to_another(broker: AsyncBroker, a
     assert first.begins() == started.run_id
     second = agents(name="two", agents=["hangs"])
     first.kill()
-    run = await ended(broker, started.run_id or "")
+    run = await ended(broker, started.run_id)
     assert (run.state, run.fence, run.result) == (RunState.FINISHED, 2, second.pid)
     assert "lease_lost" in run.errors[0]
     events = [entry.event for entry in await broker.history("s")]
@@ -37,7 +37,7 @@ async def test_the_run_of_a_killed_worker_goes_to_another(broker: AsyncBroker, a
 async def test_a_run_that_waits_outlives_every_worker(broker: AsyncBroker, agents: Start) -> None:
     started = await broker.start("pauses", session="s")
     first = agents(name="one")
-    paused = await run_when(broker, started.run_id or "", RunState.WAITING)
+    paused = await run_when(broker, started.run_id, RunState.WAITING)
     first.kill()
     assert (await broker.inbox.answer(paused.interrupt_ids[0], Approve())).ok
     second = agents(name="two")
@@ -52,7 +52,7 @@ async def test_a_worker_stopped_past_its_lease_writes_nothing(broker: AsyncBroke
     first.pause()
     second = agents(name="two", agents=["clings"])
     assert second.begins() == started.run_id
-    done = await ended(broker, started.run_id or "")
+    done = await ended(broker, started.run_id)
     assert done.result == second.pid
     before = (done, await broker.history("s"), await broker.active("s"), (await broker.inbox.list()).items)
     first.resume()
@@ -70,7 +70,7 @@ async def test_a_worker_stopped_past_its_lease_writes_nothing(broker: AsyncBroke
 async def test_what_a_killed_worker_held_goes_to_the_others_whole(
     broker: AsyncBroker, agents: Start, waiting: int
 ) -> None:
-    ids = [(await broker.start("hangs", session=f"s{n}")).run_id or "" for n in range(waiting)]
+    ids = [(await broker.start("hangs", session=f"s{n}")).run_id for n in range(waiting)]
     first = agents(name="one", concurrency=10)
     assert {first.begins() for _ in range(waiting)} == set(ids)
     first.kill()

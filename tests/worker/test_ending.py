@@ -28,8 +28,8 @@ async def test_a_worker_drains_on_sigterm(broker: AsyncBroker, agents: Start, tm
     worker.says("drains 1 runs")
     (tmp_path / "go").touch()
     assert worker.exit_code() == 0
-    assert (await broker.runs.get(started.run_id or "")).result == worker.pid
-    assert (await broker.runs.get(later.run_id or "")).state is RunState.READY
+    assert (await broker.runs.get(started.run_id)).result == worker.pid
+    assert (await broker.runs.get(later.run_id)).state is RunState.READY
     assert await nobody_is_left(broker)
 
 
@@ -41,7 +41,7 @@ async def test_a_second_sigterm_gives_back_at_once(broker: AsyncBroker, agents: 
     worker.says("drains 1 runs")
     worker.terminate()
     assert worker.exit_code() == 0
-    run = await broker.runs.get(started.run_id or "")
+    run = await broker.runs.get(started.run_id)
     assert (run.state, run.tries, run.errors) == (RunState.READY, 0, ())
     assert await nobody_is_left(broker)
 
@@ -52,7 +52,7 @@ async def test_a_drain_that_takes_too_long_gives_back_the_rest(broker: AsyncBrok
     assert worker.begins() == started.run_id
     worker.terminate()
     assert worker.exit_code() == 0
-    run = await broker.runs.get(started.run_id or "")
+    run = await broker.runs.get(started.run_id)
     assert (run.state, run.tries) == (RunState.READY, 0)
 
 
@@ -73,7 +73,7 @@ async def test_a_worker_that_is_cancelled_gives_back(
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert task.cancelled()
-    run = await broker.runs.get(started.run_id or "")
+    run = await broker.runs.get(started.run_id)
     assert (run.state, run.tries) == (RunState.READY, 0)
     assert await nobody_is_left(broker)
 
@@ -100,7 +100,7 @@ async def test_a_handler_that_does_not_heed_its_cancellation_keeps_nothing(
     worker.stop()
     worker.stop()
     await task
-    run = await broker.runs.get(started.run_id or "")
+    run = await broker.runs.get(started.run_id)
     assert (run.state, run.tries) == (RunState.READY, 0)
     let_go.set()
 
@@ -113,7 +113,7 @@ async def test_a_thread_that_is_stuck_keeps_nothing(broker: AsyncBroker, agents:
     worker.says("drains 1 runs")
     worker.terminate()
     assert worker.exit_code() == 0
-    assert (await broker.runs.get(started.run_id or "")).state is RunState.READY
+    assert (await broker.runs.get(started.run_id)).state is RunState.READY
 
 
 async def test_a_stop_before_the_start_counts(server: RunningServer, namespace: str) -> None:
@@ -135,7 +135,7 @@ async def test_a_worker_serves_again(broker: AsyncBroker, server: RunningServer,
     for n in range(2):
         started = await broker.start("support", session=f"s{n}")
         await worker.serve()
-        assert (await broker.runs.get(started.run_id or "")).state is RunState.FINISHED
+        assert (await broker.runs.get(started.run_id)).state is RunState.FINISHED
 
 
 async def test_a_worker_without_agents_says_so(server: RunningServer) -> None:
@@ -155,7 +155,7 @@ async def test_a_handler_may_end_its_own_run(broker: AsyncBroker, serve: Callabl
 
     serve(support=support)
     started = await broker.start("support", session="s")
-    assert (await ended(broker, started.run_id or "")).result == "by itself"
+    assert (await ended(broker, started.run_id)).result == "by itself"
 
 
 async def test_a_handler_that_gives_back_is_called_again(
@@ -169,5 +169,5 @@ async def test_a_handler_that_gives_back_is_called_again(
 
     serve(support=support)
     started = await broker.start("support", session="s")
-    assert (await ended(broker, started.run_id or "")).result == 1
-    await run_when(broker, started.run_id or "", RunState.FINISHED)
+    assert (await ended(broker, started.run_id)).result == 1
+    await run_when(broker, started.run_id, RunState.FINISHED)

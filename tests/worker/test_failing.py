@@ -28,7 +28,7 @@ async def test_a_run_that_fails_comes_back(broker: AsyncBroker, serve: Serve) ->
 
     serve(support=support)
     started = await broker.start("support", session="s")
-    run = await ended(broker, started.run_id or "")
+    run = await ended(broker, started.run_id)
     assert (run.state, run.result) == (RunState.FINISHED, "fine after 3")
     assert ["OSError: attempt 1" in run.errors[0], "OSError: attempt 2" in run.errors[1]] == [True, True]
     entries = [entry for entry in await broker.history("s") if entry.event in ("failed", "leased")]
@@ -66,9 +66,9 @@ async def test_poison_is_dead_in_the_end_and_the_others_go_on(
         return poison() if run.input == "poison" else await fine(run)
 
     serve(support=support, plain=lambda run: poison() if run.input == "poison" else "fine")
-    bad = [(await broker.start(name, "poison", session="s")).run_id or "" for name in ("support", "plain")]
+    bad = [(await broker.start(name, "poison", session="s")).run_id for name in ("support", "plain")]
     good = [
-        (await broker.start(name, n, session=f"s{n}")).run_id or ""
+        (await broker.start(name, n, session=f"s{n}")).run_id
         for n in range(5)
         for name in ("support", "plain")
     ]
@@ -90,7 +90,7 @@ async def test_a_dead_run_is_sent_back_and_finishes(broker: AsyncBroker, serve: 
 
     serve(support=support)
     started = await broker.start("support", session="s")
-    dead = await ended(broker, started.run_id or "")
+    dead = await ended(broker, started.run_id)
     assert dead.state is RunState.DEAD
     assert all("ValueError: not yet" in error for error in dead.errors)
     repaired = True
@@ -110,7 +110,7 @@ async def test_a_dead_run_keeps_its_mark_and_takes_answers(broker: AsyncBroker, 
 
     serve(support=support)
     started = await broker.start("support", session="s")
-    paused = await run_when(broker, started.run_id or "", RunState.WAITING)
+    paused = await run_when(broker, started.run_id, RunState.WAITING)
     await broker.inbox.answer(paused.interrupt_ids[0], Approve())
     dead = await ended(broker, paused.id)
     assert dead.state is RunState.DEAD
@@ -129,7 +129,7 @@ async def test_bytes_that_cannot_be_read_fail_their_run_only(
             await run.suspend(Interrupt(payload=run.input))
         return run.resolutions[0].kind if run.seq else None
 
-    ids = [(await broker.start("support", n, session=f"s{n}")).run_id or "" for n in range(3)]
+    ids = [(await broker.start("support", n, session=f"s{n}")).run_id for n in range(3)]
     first = serve(support=support)
     paused = [await run_when(broker, one, RunState.WAITING) for one in ids]
     first.stop()
@@ -158,7 +158,7 @@ async def run_when_dead(broker: AsyncBroker, run_id: str) -> None:
 async def test_a_run_that_cannot_be_read_at_all_holds_up_nobody(
     broker: AsyncBroker, serve: Serve, server: RunningServer, namespace: str
 ) -> None:
-    ids = [(await broker.start("support", n, session=f"s{n}")).run_id or "" for n in range(6)]
+    ids = [(await broker.start("support", n, session=f"s{n}")).run_id for n in range(6)]
     p = Keyspace(namespace, 1).partition(0)
     with redis.Redis.from_url(server.url) as client:
         client.delete(p.key("run", ids[0]))

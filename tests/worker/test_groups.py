@@ -70,7 +70,7 @@ class Lab:
 
     async def asks(self, n: int) -> str:
         started = await self.broker.start("asks", n, session=f"s{n}")
-        return started.run_id or ""
+        return started.run_id
 
 
 async def asks(run: Any) -> str | None:
@@ -144,9 +144,7 @@ def drop_connections(lab: Lab) -> None:
 )  # fmt: skip
 async def test_P9_whatever_is_lost_it_goes_on(lab: Lab, lose: Callable[[Lab], None]) -> None:
     """Fails without the repair of NOGROUP (`Follower._ensure_groups`, `Bells._ensure_groups`) and of NOSCRIPT."""
-    waiting = asyncio.create_task(
-        lab.broker.wait((await lab.broker.start("x", session="s")).run_id or "", 30)
-    )
+    waiting = asyncio.create_task(lab.broker.wait((await lab.broker.start("x", session="s")).run_id, 30))
     await asyncio.to_thread(lose, lab)
     for n in range(1, 4):
         assert (await ended(lab.broker, await lab.asks(n))).state is RunState.FINISHED

@@ -30,20 +30,20 @@ async def test_only_registered_agents_are_leased(broker: AsyncBroker, serve: Ser
     elsewhere = await broker.start("support", session="s", queue="slow")
     mine = await broker.start("support", session="s")
     serve(support=done)
-    assert (await ended(broker, mine.run_id or "")).result == "support"
+    assert (await ended(broker, mine.run_id)).result == "support"
     for left in (theirs, elsewhere):
-        run = await broker.runs.get(left.run_id or "")
+        run = await broker.runs.get(left.run_id)
         assert (run.state, run.fence) == (RunState.READY, 0)
 
 
 async def test_a_pinned_run_is_for_its_build(broker: AsyncBroker, serve: Serve) -> None:
     serve(support=done, options={"build": "v1", "name": "w-1"})
     old, new, free = [await broker.start("support", session="s", build=build) for build in ("v1", "v2", None)]
-    assert (await ended(broker, old.run_id or "")).holder == "w-1"
-    assert (await ended(broker, free.run_id or "")).holder == "w-1"
-    assert (await broker.runs.get(new.run_id or "")).state is RunState.READY
+    assert (await ended(broker, old.run_id)).holder == "w-1"
+    assert (await ended(broker, free.run_id)).holder == "w-1"
+    assert (await broker.runs.get(new.run_id)).state is RunState.READY
     serve(support=done, options={"build": "v2", "name": "w-2"})
-    assert (await ended(broker, new.run_id or "")).holder == "w-2"
+    assert (await ended(broker, new.run_id)).holder == "w-2"
 
 
 async def test_no_more_runs_than_its_concurrency(broker: AsyncBroker, serve: Serve) -> None:
@@ -58,7 +58,7 @@ async def test_no_more_runs_than_its_concurrency(broker: AsyncBroker, serve: Ser
         running -= 1
 
     serve(support=support, options={"concurrency": 3})
-    ids = [(await broker.start("support", session=f"s{n}")).run_id or "" for n in range(10)]
+    ids = [(await broker.start("support", session=f"s{n}")).run_id for n in range(10)]
     await await_until(lambda: running == 3)
     assert len(await broker.runs.ready("agents")) == 7
     let_go.set()
@@ -89,10 +89,10 @@ async def test_the_input_has_the_type_that_the_handler_names(broker: AsyncBroker
 
     serve(support=support)
     started = await broker.start("support", Question(text="ha", times=2), session="s")
-    assert (await ended(broker, started.run_id or "")).result == "haha"
+    assert (await ended(broker, started.run_id)).result == "haha"
     assert got == [Question(text="ha", times=2)]
     wrong = await broker.start("support", {"text": 7}, session="s")
-    run = await ended(broker, wrong.run_id or "")
+    run = await ended(broker, wrong.run_id)
     assert run.state is RunState.DEAD
     assert "input.text" in run.errors[-1]
 
@@ -128,9 +128,7 @@ async def test_handlers_of_every_shape(broker: AsyncBroker, serve: Serve) -> Non
         raise StopIteration
 
     serve(plain=lambda run: f"plain {run.agent}", object=Handler(), stops=stops)
-    ids = {
-        name: (await broker.start(name, session="s")).run_id or "" for name in ("plain", "object", "stops")
-    }
+    ids = {name: (await broker.start(name, session="s")).run_id for name in ("plain", "object", "stops")}
     assert (await ended(broker, ids["plain"])).result == "plain plain"
     assert (await ended(broker, ids["object"])).result == "object object"
     assert "RuntimeError" in (await ended(broker, ids["stops"])).errors[0]
@@ -143,7 +141,7 @@ async def test_runs_are_taken_by_priority(broker: AsyncBroker, serve: Serve) -> 
         order.append(run.input)
 
     ids = [
-        (await broker.start("support", priority, session="s", priority=priority)).run_id or ""
+        (await broker.start("support", priority, session="s", priority=priority)).run_id
         for priority in (0, 5, -5, 7)
     ]
     serve(support=support, options={"concurrency": 1})
@@ -158,6 +156,6 @@ async def test_every_partition_gets_its_turn(
 ) -> None:
     async with AsyncBroker(server.url, namespace=namespace, partitions=partitions) as broker:
         serve(support=done, options={"concurrency": 2})
-        ids = [(await broker.start("support", session=f"s{n}")).run_id or "" for n in range(20)]
+        ids = [(await broker.start("support", session=f"s{n}")).run_id for n in range(20)]
         for one in ids:
             assert (await ended(broker, one)).state is RunState.FINISHED

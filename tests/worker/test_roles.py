@@ -62,7 +62,7 @@ async def test_each_role_does_its_part(urls: dict[Role, str], serve: Serve, name
     ):
         serve(asks=asks, options={"url": urls[Role.WORKER]})
         started = await operator.start("asks", session="s")
-        paused = await run_when(operator, started.run_id or "", RunState.WAITING)
+        paused = await run_when(operator, started.run_id, RunState.WAITING)
         async for delivery in decider.inbox.follow("approvals"):
             assert delivery.record.id == paused.interrupt_ids[0]
             assert (await decider.inbox.answer(delivery.record.id, Reject(reason="no"))).ok
@@ -77,7 +77,7 @@ async def test_a_worker_cannot_decide(urls: dict[Role, str], namespace: str) -> 
         AsyncBroker(urls[Role.OPERATOR], namespace=namespace, settings=QUICK, by=ME) as operator,
     ):
         started = await operator.start("asks", session="s")
-        async with worker.take(started.run_id or "") as run:
+        async with worker.take(started.run_id) as run:
             paused = await run.suspend(approval())
         one = paused.interrupt_ids[0]
         for attempt in (

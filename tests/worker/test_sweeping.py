@@ -94,7 +94,7 @@ async def test_what_is_due_ends_as_its_policy_says(
     record = await timed.inbox.get(one)
     assert record.state is state
     assert (await timed.history("s"))[-1].event == (event or "suspended")
-    run = await timed.runs.get(paused.run_id or "")
+    run = await timed.runs.get(paused.run_id)
     assert run.state is (RunState.WAITING if state is Settlement.OPEN else RunState.READY)
     if state is Settlement.EXPIRED:
         assert isinstance(await timed.inbox.answer(one, Approve()), Expired)
@@ -126,7 +126,7 @@ async def test_a_lost_lease_is_taken_back(timed: AsyncBroker, sweeper: Sweeper, 
     assert (await timed.runs.get(run.id)).state is RunState.LEASED
     clock.advance(QUICK.lease)
     await sweep(sweeper)
-    back = await timed.runs.get(started.run_id or "")
+    back = await timed.runs.get(started.run_id)
     assert (back.state, back.tries, "gone" in back.errors[0]) == (RunState.READY, 1, True)
     assert await timed.runs.ready("agents") == ()  # after a while
     clock.advance(QUICK.backoff_most)
@@ -149,7 +149,7 @@ async def test_two_sweepers_at_once_do_no_harm(
     for one in paused:
         session = (await timed.inbox.get(one.interrupt_ids[0])).session_id
         assert [entry.event for entry in await timed.history(session)] == ["suspended", "expired"]
-        assert (await timed.runs.get(one.run_id or "")).state is RunState.READY
+        assert (await timed.runs.get(one.run_id)).state is RunState.READY
     assert len(set(await timed.runs.ready("agents", ("a",), limit=500))) == 40
     for n in range(5):
         events = [entry.event for entry in await timed.history(f"r{n}")]
@@ -185,10 +185,10 @@ async def test_retention_leaves_nothing_behind(
     run_id, asked = "", ""
     for n in range(40):
         paused = await timed.suspend("a", approval(n), Interrupt(payload=n), session=f"s{n}")
-        run_id, asked = paused.run_id or "", paused.interrupt_ids[0]
+        run_id, asked = paused.run_id, paused.interrupt_ids[0]
         await timed.inbox.answer(paused.interrupt_ids[0], Approve())
         await timed.inbox.answer(paused.interrupt_ids[1], Reject(reason="no"))
-        async with timed.take(paused.run_id or "") as run:
+        async with timed.take(paused.run_id) as run:
             if n % 2:
                 await run.suspend(approval(n + 100))
                 await timed.runs.withdraw(run.id)
@@ -208,7 +208,7 @@ async def test_retention_leaves_nothing_behind(
     ] == "unmatched"  # said, not dropped in silence
     assert (await timed.inbox.get(kept.interrupt_ids[0])).state is Settlement.OPEN
     clock.advance(QUICK.keep_history)
-    await timed.runs.withdraw(kept.run_id or "")
+    await timed.runs.withdraw(kept.run_id)
     await swept(sweeper)
     clock.advance(QUICK.keep_history + HOUR)
     await swept(sweeper)
@@ -263,7 +263,7 @@ async def test_memory_stays_flat(
     for turn in range(3):
         for n in range(20):
             started = await timed.start("a", {"n": n}, session=f"s{turn}-{n}")
-            async with timed.take(started.run_id or "") as run:
+            async with timed.take(started.run_id) as run:
                 await run.finish("x" * 100)
         clock.advance(later)
         await swept(sweeper)
@@ -298,7 +298,7 @@ async def test_one_sweeper_of_a_fleet_does_it_all(broker: AsyncBroker, serve: Ca
 
     for n in range(3):
         serve(a=a, options={"name": f"w-{n}"})
-    ids = [(await broker.start("a", session=f"s{n}")).run_id or "" for n in range(20)]
+    ids = [(await broker.start("a", session=f"s{n}")).run_id for n in range(20)]
     for one in ids:
         assert (await ended(broker, one)).result == "expired"
 
@@ -311,7 +311,7 @@ async def test_a_worker_may_leave_the_sweeping_to_others(
 
     serve(a=a, options={"sweeps": False})
     started = await broker.start("a", session="s")
-    paused = await run_when(broker, started.run_id or "", RunState.WAITING)
+    paused = await run_when(broker, started.run_id, RunState.WAITING)
     with pytest.raises(WaitTimeout):
         await broker.wait(paused.interrupt_ids[0], 0.3)
     assert (await broker.inbox.get(paused.interrupt_ids[0])).state is Settlement.OPEN

@@ -182,7 +182,7 @@ async def test_an_answer_before_its_question_is_kept(broker: AsyncBroker) -> Non
 
 async def test_an_answer_by_call_names_run_and_pause(broker: AsyncBroker) -> None:
     started = await broker.start("support", session="s")
-    run_id = started.run_id or ""
+    run_id = started.run_id
     early = await broker.inbox.answer_call("s", "call_1", Approve(), run_id=run_id, seq=1, by=ADA)
     assert isinstance(early, Parked)
     async with broker.take(run_id) as run:

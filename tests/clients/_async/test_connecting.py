@@ -28,7 +28,7 @@ async def works(broker: AsyncBroker) -> bool:
     """Whether a run can be started and seen, over commands and over the waiting connection."""
     async with broker:
         started = await broker.start("support", session="s")
-        async with broker.take(started.run_id or "") as run:
+        async with broker.take(started.run_id) as run:
             await run.finish()
         await broker.wait(run.id, 5)
     return True
@@ -201,7 +201,7 @@ async def test_sessions_are_spread_over_partitions(server: RunningServer, namesp
                 break
         assert sorted(seen) == sorted(one.interrupt_ids[0] for one in paused)
         for one in paused:
-            await broker.runs.withdraw(one.run_id or "")
+            await broker.runs.withdraw(one.run_id)
         started = [(await broker.start("a", session=f"s{n}")).run_id for n in range(12)]
         assert sum((await broker.queue("agents").counts()).values()) == 12
         assert set(await broker.runs.ready("agents")) == set(started)

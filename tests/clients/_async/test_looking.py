@@ -89,7 +89,7 @@ async def test_what_is_settled_already_is_given_at_once(broker: AsyncBroker) -> 
 
 async def test_who_waits_is_told_when_it_happens(broker: AsyncBroker) -> None:
     paused = await broker.suspend("support", refund(), session="s")
-    run_id, one = paused.run_id or "", paused.interrupt_ids[0]
+    run_id, one = paused.run_id, paused.interrupt_ids[0]
     waits = [begin(lambda id=id: broker.wait(id, 10)) for id in (one, one, run_id)]  # type: ignore[misc]
     await broker.inbox.answer(one, Approve(), by=ADA)
     async with broker.take(run_id) as run:
@@ -103,8 +103,8 @@ async def test_who_waits_is_told_when_it_happens(broker: AsyncBroker) -> None:
 
 async def test_a_run_that_dies_is_told_too(broker: AsyncBroker) -> None:
     started = await broker.start("support", session="s")
-    waits = begin(lambda: broker.wait(started.run_id or "", 10))
-    async with broker.take(started.run_id or "") as run:
+    waits = begin(lambda: broker.wait(started.run_id, 10))
+    async with broker.take(started.run_id) as run:
         await run.fail("Hopeless", final=True)
     found = await result(waits)
     assert isinstance(found, RunRecord)
@@ -131,7 +131,7 @@ async def test_many_wait_at_once(broker: AsyncBroker) -> None:
 
 async def test_the_history_says_who_did_what(broker: AsyncBroker) -> None:
     started = await broker.start("support", session="s")
-    async with broker.take(started.run_id or "", holder="w-1") as run:
+    async with broker.take(started.run_id, holder="w-1") as run:
         paused = await run.suspend(refund())
     await broker.inbox.answer(paused.interrupt_ids[0], Approve(), by=ADA, op="o-1")
     entries = await broker.history("s")
@@ -155,10 +155,10 @@ async def test_the_active_mark_names_the_runs_that_wait(broker: AsyncBroker) -> 
     one = await broker.suspend("support", refund(call="a"), session="s")
     two = await broker.suspend("support", refund(call="b"), session="s")
     assert await broker.active("s") == {one.run_id: 1, two.run_id: 1}
-    await broker.runs.withdraw(one.run_id or "")
+    await broker.runs.withdraw(one.run_id)
     await broker.inbox.answer(two.interrupt_ids[0], Approve())
     assert await broker.active("s") == {two.run_id: 1}  # answered, and not gone on yet
-    async with broker.take(two.run_id or "") as run:
+    async with broker.take(two.run_id) as run:
         await run.finish()
     assert await broker.active("s") == {}
 

@@ -31,7 +31,7 @@ STATE = InterruptState(
 async def test_a_pause_is_there_as_a_whole(broker: AsyncBroker) -> None:
     paused = await broker.suspend("support", refund(), render(), session="s", key="k", state=STATE)
     assert isinstance(paused, Accepted)
-    run_id = paused.run_id or ""
+    run_id = paused.run_id
     assert await broker.active("s") == {run_id: 1}
     record = await broker.runs.get(run_id)
     assert (record.state, record.seq, record.interrupt_ids) == (RunState.WAITING, 1, paused.interrupt_ids)
@@ -84,7 +84,7 @@ async def test_a_run_id_must_be_of_the_session(broker: AsyncBroker) -> None:
 
 async def test_a_leased_run_pauses_and_goes_on_with_the_answers(broker: AsyncBroker) -> None:
     started = await broker.start("support", session="s")
-    async with broker.take(started.run_id or "") as run:
+    async with broker.take(started.run_id) as run:
         paused = await run.suspend(refund(), render(), state=STATE)
         assert isinstance(await run.suspend(refund(), render(), state=STATE), Replayed)
         with pytest.raises(StaleLease):
@@ -139,13 +139,13 @@ async def test_the_first_answer_of_several_decides(broker: AsyncBroker) -> None:
     first, second = paused.interrupt_ids
     assert isinstance(await broker.inbox.answer(first, Approve()), Accepted)
     assert isinstance(await broker.inbox.answer(second, Approve()), Superseded)
-    assert (await broker.runs.get(paused.run_id or "")).state is RunState.READY
+    assert (await broker.runs.get(paused.run_id)).state is RunState.READY
 
 
 async def test_each_answer_wakes_and_the_others_are_kept(broker: AsyncBroker) -> None:
     paused = await broker.suspend("support", refund(call="a"), refund(call="b"), session="s", mode=Mode.EACH)
     first, second = paused.interrupt_ids
-    run_id = paused.run_id or ""
+    run_id = paused.run_id
     await broker.inbox.answer(first, Approve())
     async with broker.take(run_id) as run:
         assert [one.interrupt_id for one in run.resolutions] == [first]
@@ -159,7 +159,7 @@ async def test_each_answer_wakes_and_the_others_are_kept(broker: AsyncBroker) ->
 
 async def test_a_release_is_no_failure(broker: AsyncBroker) -> None:
     started = await broker.start("support", session="s")
-    async with broker.take(started.run_id or "") as run:
+    async with broker.take(started.run_id) as run:
         await run.release()
         assert (await broker.runs.get(run.id)).tries == 0
         with pytest.raises(StaleLease):

@@ -9,7 +9,7 @@ from tests.clients.asking import ADA
 
 async def dead_run(broker: AsyncBroker, session: str = "s") -> str:
     started = await broker.start("support", {"n": 1}, session=session)
-    async with broker.take(started.run_id or "") as run:
+    async with broker.take(started.run_id) as run:
         await run.fail("Hopeless", "no way", final=True)
     return run.id
 
@@ -49,7 +49,7 @@ async def test_no_agent_waits_behind_another_ones_backlog(broker: AsyncBroker) -
 async def test_what_cannot_be_read_holds_up_nobody(
     broker: AsyncBroker, server: RunningServer, namespace: str
 ) -> None:
-    ids = [(await broker.start("a", {"n": n}, session="s")).run_id or "" for n in range(4)]
+    ids = [(await broker.start("a", {"n": n}, session="s")).run_id for n in range(4)]
     p = Keyspace(namespace, 1).partition(0)
     with redis.Redis.from_url(server.url) as client:
         client.delete(p.key("run", ids[0]))

@@ -26,7 +26,7 @@ async def test_a_start_makes_a_run_that_is_ready(broker: AsyncBroker) -> None:
     )
     assert isinstance(started, Accepted)
     assert (started.session_id, started.interrupt_ids) == ("s", ())
-    run = await broker.runs.get(started.run_id or "")
+    run = await broker.runs.get(started.run_id)
     assert (run.state, run.seq, run.fence, run.queue, run.agent) == (
         RunState.READY,
         0,
@@ -53,7 +53,7 @@ async def test_a_start_under_a_key_is_one_run(broker: AsyncBroker) -> None:
     with pytest.raises(Refused) as refused:
         await broker.start("support", {"n": 2}, session="s", key="mail-1")
     assert isinstance(refused.value.outcome, Conflict)
-    assert (await broker.runs.get(first.run_id or "")).input == {"n": 1}
+    assert (await broker.runs.get(first.run_id)).input == {"n": 1}
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ async def test_a_run_nobody_knows(broker: AsyncBroker) -> None:
 
 async def test_a_run_is_taken_for_the_length_of_a_block(broker: AsyncBroker) -> None:
     started = await broker.start("support", {"n": 1}, session="s")
-    async with broker.take(started.run_id or "", holder="me") as run:
+    async with broker.take(started.run_id, holder="me") as run:
         assert (run.input, run.seq, run.fence, run.attempt, run.state) == ({"n": 1}, 0, 1, 1, None)
         record = await broker.runs.get(run.id)
         assert (record.state, record.holder) == (RunState.LEASED, "me")
@@ -118,7 +118,7 @@ async def test_a_run_is_taken_for_the_length_of_a_block(broker: AsyncBroker) -> 
 
 async def test_a_block_that_finishes_has_finished(broker: AsyncBroker) -> None:
     started = await broker.start("support", session="s")
-    async with broker.take(started.run_id or "") as run:
+    async with broker.take(started.run_id) as run:
         assert await run.finish({"answer": 42}, by=ADA) is RunState.FINISHED
     record = await broker.runs.get(run.id)
     assert (record.state, record.result, record.errors) == (RunState.FINISHED, {"answer": 42}, ())
@@ -131,9 +131,9 @@ async def test_a_block_that_finishes_has_finished(broker: AsyncBroker) -> None:
 async def test_a_block_that_raises_has_failed_an_attempt(broker: AsyncBroker) -> None:
     started = await broker.start("support", session="s")
     with pytest.raises(ZeroDivisionError):
-        async with broker.take(started.run_id or ""):
+        async with broker.take(started.run_id):
             raise ZeroDivisionError("by zero")
-    record = await broker.runs.get(started.run_id or "")
+    record = await broker.runs.get(started.run_id)
     assert (record.state, record.tries) == (RunState.READY, 1)
     assert len(record.errors) == 1
     assert "ZeroDivisionError: by zero" in record.errors[0]
@@ -142,7 +142,7 @@ async def test_a_block_that_raises_has_failed_an_attempt(broker: AsyncBroker) ->
 
 async def test_a_run_may_fail_for_good(broker: AsyncBroker) -> None:
     started = await broker.start("support", session="s")
-    async with broker.take(started.run_id or "") as run:
+    async with broker.take(started.run_id) as run:
         assert await run.fail("Hopeless", "why", final=True) is RunState.DEAD
     assert [dead.id for dead in await broker.dead.list()] == [run.id]
 
@@ -160,7 +160,7 @@ async def test_an_execution_under_way_is_adopted_once(broker: AsyncBroker) -> No
 
 async def test_a_run_that_waits_is_withdrawn_with_its_questions(broker: AsyncBroker) -> None:
     paused = await broker.suspend("support", refund(), session="s", key="k")
-    run_id = paused.run_id or ""
+    run_id = paused.run_id
     gone = await broker.runs.withdraw(run_id, reason="not needed", by=ADA)
     assert isinstance(gone, Accepted)
     assert isinstance(await broker.runs.withdraw(run_id, reason="not needed", by=ADA), Replayed)
@@ -172,13 +172,13 @@ async def test_a_run_that_waits_is_withdrawn_with_its_questions(broker: AsyncBro
 
 async def test_a_withdrawal_is_about_one_pause(broker: AsyncBroker) -> None:
     paused = await broker.suspend("support", refund(), session="s", key="k")
-    assert isinstance(await broker.runs.withdraw(paused.run_id or "", seq=2), AlreadyDecided)
-    assert (await broker.runs.get(paused.run_id or "")).state is RunState.WAITING
+    assert isinstance(await broker.runs.withdraw(paused.run_id, seq=2), AlreadyDecided)
+    assert (await broker.runs.get(paused.run_id)).state is RunState.WAITING
 
 
 async def test_a_withdrawal_refused_under_a_lease_stays_refused(broker: AsyncBroker) -> None:
     started = await broker.start("support", session="s")
-    async with broker.take(started.run_id or "") as run:
+    async with broker.take(started.run_id) as run:
         assert isinstance(await broker.runs.withdraw(run.id, op="w-1"), Conflict)
     assert isinstance(await broker.runs.withdraw(run.id, op="w-1"), Conflict)
     assert isinstance(await broker.runs.withdraw(run.id, op="w-2"), Accepted)
@@ -188,16 +188,16 @@ async def test_a_withdrawal_refused_under_a_lease_stays_refused(broker: AsyncBro
 
 async def test_a_run_moves_to_another_queue_with_its_questions(broker: AsyncBroker) -> None:
     paused = await broker.suspend("support", refund(), session="s", key="k")
-    assert isinstance(await broker.runs.move(paused.run_id or "", "slow", by=ADA), Accepted)
-    assert isinstance(await broker.runs.move(paused.run_id or "", "slow", by=ADA), Accepted)
+    assert isinstance(await broker.runs.move(paused.run_id, "slow", by=ADA), Accepted)
+    assert isinstance(await broker.runs.move(paused.run_id, "slow", by=ADA), Accepted)
     assert [one.queue for one in (await broker.inbox.list(queue="slow")).items] == ["slow"]
     assert (await broker.inbox.list(queue="agents")).items == ()
     ready = await broker.start("support", session="s")
-    await broker.runs.move(ready.run_id or "", "slow")
+    await broker.runs.move(ready.run_id, "slow")
     assert await broker.runs.ready("slow") == (ready.run_id,)
     assert await broker.runs.ready("agents") == ()
 
 
 async def test_the_state_of_a_run_that_never_paused(broker: AsyncBroker) -> None:
     started = await broker.start("support", session="s")
-    assert await broker.runs.state(started.run_id or "") is None
+    assert await broker.runs.state(started.run_id) is None

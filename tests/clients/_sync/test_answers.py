@@ -183,7 +183,7 @@ def test_an_answer_before_its_question_is_kept(broker: Broker) -> None:
 
 def test_an_answer_by_call_names_run_and_pause(broker: Broker) -> None:
     started = broker.start("support", session="s")
-    run_id = started.run_id or ""
+    run_id = started.run_id
     early = broker.inbox.answer_call("s", "call_1", Approve(), run_id=run_id, seq=1, by=ADA)
     assert isinstance(early, Parked)
     with broker.take(run_id) as run:

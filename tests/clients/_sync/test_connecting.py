@@ -29,7 +29,7 @@ def works(broker: Broker) -> bool:
     """Whether a run can be started and seen, over commands and over the waiting connection."""
     with broker:
         started = broker.start("support", session="s")
-        with broker.take(started.run_id or "") as run:
+        with broker.take(started.run_id) as run:
             run.finish()
         broker.wait(run.id, 5)
     return True
@@ -200,7 +200,7 @@ def test_sessions_are_spread_over_partitions(server: RunningServer, namespace: s
                 break
         assert sorted(seen) == sorted(one.interrupt_ids[0] for one in paused)
         for one in paused:
-            broker.runs.withdraw(one.run_id or "")
+            broker.runs.withdraw(one.run_id)
         started = [(broker.start("a", session=f"s{n}")).run_id for n in range(12)]
         assert sum((broker.queue("agents").counts()).values()) == 12
         assert set(broker.runs.ready("agents")) == set(started)

@@ -90,7 +90,7 @@ def test_what_is_settled_already_is_given_at_once(broker: Broker) -> None:
 
 def test_who_waits_is_told_when_it_happens(broker: Broker) -> None:
     paused = broker.suspend("support", refund(), session="s")
-    run_id, one = paused.run_id or "", paused.interrupt_ids[0]
+    run_id, one = paused.run_id, paused.interrupt_ids[0]
     waits = [begin(lambda id=id: broker.wait(id, 10)) for id in (one, one, run_id)]  # type: ignore[misc]
     broker.inbox.answer(one, Approve(), by=ADA)
     with broker.take(run_id) as run:
@@ -104,8 +104,8 @@ def test_who_waits_is_told_when_it_happens(broker: Broker) -> None:
 
 def test_a_run_that_dies_is_told_too(broker: Broker) -> None:
     started = broker.start("support", session="s")
-    waits = begin(lambda: broker.wait(started.run_id or "", 10))
-    with broker.take(started.run_id or "") as run:
+    waits = begin(lambda: broker.wait(started.run_id, 10))
+    with broker.take(started.run_id) as run:
         run.fail("Hopeless", final=True)
     found = result(waits)
     assert isinstance(found, RunRecord)
@@ -132,7 +132,7 @@ def test_many_wait_at_once(broker: Broker) -> None:
 
 def test_the_history_says_who_did_what(broker: Broker) -> None:
     started = broker.start("support", session="s")
-    with broker.take(started.run_id or "", holder="w-1") as run:
+    with broker.take(started.run_id, holder="w-1") as run:
         paused = run.suspend(refund())
     broker.inbox.answer(paused.interrupt_ids[0], Approve(), by=ADA, op="o-1")
     entries = broker.history("s")
@@ -156,10 +156,10 @@ def test_the_active_mark_names_the_runs_that_wait(broker: Broker) -> None:
     one = broker.suspend("support", refund(call="a"), session="s")
     two = broker.suspend("support", refund(call="b"), session="s")
     assert broker.active("s") == {one.run_id: 1, two.run_id: 1}
-    broker.runs.withdraw(one.run_id or "")
+    broker.runs.withdraw(one.run_id)
     broker.inbox.answer(two.interrupt_ids[0], Approve())
     assert broker.active("s") == {two.run_id: 1}  # answered, and not gone on yet
-    with broker.take(two.run_id or "") as run:
+    with broker.take(two.run_id) as run:
         run.finish()
     assert broker.active("s") == {}
 

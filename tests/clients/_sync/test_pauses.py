@@ -32,7 +32,7 @@ STATE = InterruptState(
 def test_a_pause_is_there_as_a_whole(broker: Broker) -> None:
     paused = broker.suspend("support", refund(), render(), session="s", key="k", state=STATE)
     assert isinstance(paused, Accepted)
-    run_id = paused.run_id or ""
+    run_id = paused.run_id
     assert broker.active("s") == {run_id: 1}
     record = broker.runs.get(run_id)
     assert (record.state, record.seq, record.interrupt_ids) == (RunState.WAITING, 1, paused.interrupt_ids)
@@ -85,7 +85,7 @@ def test_a_run_id_must_be_of_the_session(broker: Broker) -> None:
 
 def test_a_leased_run_pauses_and_goes_on_with_the_answers(broker: Broker) -> None:
     started = broker.start("support", session="s")
-    with broker.take(started.run_id or "") as run:
+    with broker.take(started.run_id) as run:
         paused = run.suspend(refund(), render(), state=STATE)
         assert isinstance(run.suspend(refund(), render(), state=STATE), Replayed)
         with pytest.raises(StaleLease):
@@ -140,13 +140,13 @@ def test_the_first_answer_of_several_decides(broker: Broker) -> None:
     first, second = paused.interrupt_ids
     assert isinstance(broker.inbox.answer(first, Approve()), Accepted)
     assert isinstance(broker.inbox.answer(second, Approve()), Superseded)
-    assert (broker.runs.get(paused.run_id or "")).state is RunState.READY
+    assert (broker.runs.get(paused.run_id)).state is RunState.READY
 
 
 def test_each_answer_wakes_and_the_others_are_kept(broker: Broker) -> None:
     paused = broker.suspend("support", refund(call="a"), refund(call="b"), session="s", mode=Mode.EACH)
     first, second = paused.interrupt_ids
-    run_id = paused.run_id or ""
+    run_id = paused.run_id
     broker.inbox.answer(first, Approve())
     with broker.take(run_id) as run:
         assert [one.interrupt_id for one in run.resolutions] == [first]
@@ -160,7 +160,7 @@ def test_each_answer_wakes_and_the_others_are_kept(broker: Broker) -> None:
 
 def test_a_release_is_no_failure(broker: Broker) -> None:
     started = broker.start("support", session="s")
-    with broker.take(started.run_id or "") as run:
+    with broker.take(started.run_id) as run:
         run.release()
         assert (broker.runs.get(run.id)).tries == 0
         with pytest.raises(StaleLease):

@@ -10,7 +10,7 @@ from tests.clients.asking import ADA
 
 def dead_run(broker: Broker, session: str = "s") -> str:
     started = broker.start("support", {"n": 1}, session=session)
-    with broker.take(started.run_id or "") as run:
+    with broker.take(started.run_id) as run:
         run.fail("Hopeless", "no way", final=True)
     return run.id
 
@@ -48,7 +48,7 @@ def test_no_agent_waits_behind_another_ones_backlog(broker: Broker) -> None:
 
 
 def test_what_cannot_be_read_holds_up_nobody(broker: Broker, server: RunningServer, namespace: str) -> None:
-    ids = [(broker.start("a", {"n": n}, session="s")).run_id or "" for n in range(4)]
+    ids = [(broker.start("a", {"n": n}, session="s")).run_id for n in range(4)]
     p = Keyspace(namespace, 1).partition(0)
     with redis.Redis.from_url(server.url) as client:
         client.delete(p.key("run", ids[0]))

@@ -27,7 +27,7 @@ def test_a_start_makes_a_run_that_is_ready(broker: Broker) -> None:
     )
     assert isinstance(started, Accepted)
     assert (started.session_id, started.interrupt_ids) == ("s", ())
-    run = broker.runs.get(started.run_id or "")
+    run = broker.runs.get(started.run_id)
     assert (run.state, run.seq, run.fence, run.queue, run.agent) == (
         RunState.READY,
         0,
@@ -54,7 +54,7 @@ def test_a_start_under_a_key_is_one_run(broker: Broker) -> None:
     with pytest.raises(Refused) as refused:
         broker.start("support", {"n": 2}, session="s", key="mail-1")
     assert isinstance(refused.value.outcome, Conflict)
-    assert (broker.runs.get(first.run_id or "")).input == {"n": 1}
+    assert (broker.runs.get(first.run_id)).input == {"n": 1}
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_run_nobody_knows(broker: Broker) -> None:
 
 def test_a_run_is_taken_for_the_length_of_a_block(broker: Broker) -> None:
     started = broker.start("support", {"n": 1}, session="s")
-    with broker.take(started.run_id or "", holder="me") as run:
+    with broker.take(started.run_id, holder="me") as run:
         assert (run.input, run.seq, run.fence, run.attempt, run.state) == ({"n": 1}, 0, 1, 1, None)
         record = broker.runs.get(run.id)
         assert (record.state, record.holder) == (RunState.LEASED, "me")
@@ -117,7 +117,7 @@ def test_a_run_is_taken_for_the_length_of_a_block(broker: Broker) -> None:
 
 def test_a_block_that_finishes_has_finished(broker: Broker) -> None:
     started = broker.start("support", session="s")
-    with broker.take(started.run_id or "") as run:
+    with broker.take(started.run_id) as run:
         assert run.finish({"answer": 42}, by=ADA) is RunState.FINISHED
     record = broker.runs.get(run.id)
     assert (record.state, record.result, record.errors) == (RunState.FINISHED, {"answer": 42}, ())
@@ -130,9 +130,9 @@ def test_a_block_that_finishes_has_finished(broker: Broker) -> None:
 def test_a_block_that_raises_has_failed_an_attempt(broker: Broker) -> None:
     started = broker.start("support", session="s")
     with pytest.raises(ZeroDivisionError):
-        with broker.take(started.run_id or ""):
+        with broker.take(started.run_id):
             raise ZeroDivisionError("by zero")
-    record = broker.runs.get(started.run_id or "")
+    record = broker.runs.get(started.run_id)
     assert (record.state, record.tries) == (RunState.READY, 1)
     assert len(record.errors) == 1
     assert "ZeroDivisionError: by zero" in record.errors[0]
@@ -141,7 +141,7 @@ def test_a_block_that_raises_has_failed_an_attempt(broker: Broker) -> None:
 
 def test_a_run_may_fail_for_good(broker: Broker) -> None:
     started = broker.start("support", session="s")
-    with broker.take(started.run_id or "") as run:
+    with broker.take(started.run_id) as run:
         assert run.fail("Hopeless", "why", final=True) is RunState.DEAD
     assert [dead.id for dead in broker.dead.list()] == [run.id]
 
@@ -159,7 +159,7 @@ def test_an_execution_under_way_is_adopted_once(broker: Broker) -> None:
 
 def test_a_run_that_waits_is_withdrawn_with_its_questions(broker: Broker) -> None:
     paused = broker.suspend("support", refund(), session="s", key="k")
-    run_id = paused.run_id or ""
+    run_id = paused.run_id
     gone = broker.runs.withdraw(run_id, reason="not needed", by=ADA)
     assert isinstance(gone, Accepted)
     assert isinstance(broker.runs.withdraw(run_id, reason="not needed", by=ADA), Replayed)
@@ -171,13 +171,13 @@ def test_a_run_that_waits_is_withdrawn_with_its_questions(broker: Broker) -> Non
 
 def test_a_withdrawal_is_about_one_pause(broker: Broker) -> None:
     paused = broker.suspend("support", refund(), session="s", key="k")
-    assert isinstance(broker.runs.withdraw(paused.run_id or "", seq=2), AlreadyDecided)
-    assert (broker.runs.get(paused.run_id or "")).state is RunState.WAITING
+    assert isinstance(broker.runs.withdraw(paused.run_id, seq=2), AlreadyDecided)
+    assert (broker.runs.get(paused.run_id)).state is RunState.WAITING
 
 
 def test_a_withdrawal_refused_under_a_lease_stays_refused(broker: Broker) -> None:
     started = broker.start("support", session="s")
-    with broker.take(started.run_id or "") as run:
+    with broker.take(started.run_id) as run:
         assert isinstance(broker.runs.withdraw(run.id, op="w-1"), Conflict)
     assert isinstance(broker.runs.withdraw(run.id, op="w-1"), Conflict)
     assert isinstance(broker.runs.withdraw(run.id, op="w-2"), Accepted)
@@ -187,16 +187,16 @@ def test_a_withdrawal_refused_under_a_lease_stays_refused(broker: Broker) -> Non
 
 def test_a_run_moves_to_another_queue_with_its_questions(broker: Broker) -> None:
     paused = broker.suspend("support", refund(), session="s", key="k")
-    assert isinstance(broker.runs.move(paused.run_id or "", "slow", by=ADA), Accepted)
-    assert isinstance(broker.runs.move(paused.run_id or "", "slow", by=ADA), Accepted)
+    assert isinstance(broker.runs.move(paused.run_id, "slow", by=ADA), Accepted)
+    assert isinstance(broker.runs.move(paused.run_id, "slow", by=ADA), Accepted)
     assert [one.queue for one in (broker.inbox.list(queue="slow")).items] == ["slow"]
     assert (broker.inbox.list(queue="agents")).items == ()
     ready = broker.start("support", session="s")
-    broker.runs.move(ready.run_id or "", "slow")
+    broker.runs.move(ready.run_id, "slow")
     assert broker.runs.ready("slow") == (ready.run_id,)
     assert broker.runs.ready("agents") == ()
 
 
 def test_the_state_of_a_run_that_never_paused(broker: Broker) -> None:
     started = broker.start("support", session="s")
-    assert broker.runs.state(started.run_id or "") is None
+    assert broker.runs.state(started.run_id) is None
