@@ -143,9 +143,13 @@ class StaleLease(
     code="stale_lease",
     says="The lease on run {run_id!r} is no longer held here; nothing was written. Stop working on it.",
 ):
-    """The lease behind this write has ended or went to another worker. Stop working on the run."""
+    """The lease behind this write has ended or went to another worker. Stop working on the run.
+
+    `repeated`: the call was sent a second time since its reply was lost, and the first may have been what ended it.
+    """
 
     run_id: str
+    repeated: bool = False
 
 
 @dataclass(eq=False)

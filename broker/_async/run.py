@@ -15,7 +15,7 @@ from ..core.states import Mode, RunState
 from ..errors import BrokerError, Corrupt, Refused, StaleLease, UnknownId
 from ..store import prepare
 from ..store.commands import address, pauses, reads, runs
-from ..store.commands.address import Address
+from ..store.commands.address import Address, RunAddress
 from ..store.commands.runs import Leased
 from .link import Link
 
@@ -115,20 +115,23 @@ class Run(Generic[T]):
         """Closes the run with its result. Safe to repeat. In mode `each` a run with more to do goes on instead."""
         data = ResultRecord(result=result).to_bytes(most=self._link.settings.limits.record_bytes)
         who = by or self._link.by
-        state = await self._write(runs.finish(self._leased, by=who.to_bytes() if who else b"", result=data))
-        return RunState(state)
+        command = runs.finish(self._leased, by=who.to_bytes() if who else b"", result=data)
+        # Handed on (mode each): a run that was taken back instead still has its tries.
+        return RunState(
+            await self._write(
+                command, lambda a: a.tries == 0 and a.state in (RunState.READY, RunState.WAITING)
+            )
+        )
 
     async def release(self) -> None:
         """Gives the run back unharmed, for another worker; counts as no attempt."""
-        await self._write(runs.release(self._leased))
+        await self._write(runs.release(self._leased), lambda _: True)
 
     async def fail(self, kind: str, text: str = "", *, final: bool = False) -> RunState:
         """Ends this attempt as failed: the run comes back after a while, or is dead after too many (or if `final`)."""
         pause = prepare.back_off(self.attempt, self._link.settings, random.random())  # noqa: S311 - jitter
-        state = await self._write(
-            runs.fail(self._leased, pause=pause, final=final, kind=kind, text=text[:1000])
-        )
-        return RunState(state)
+        command = runs.fail(self._leased, pause=pause, final=final, kind=kind, text=text[:1000])
+        return RunState(await self._write(command, lambda a: a.state in (RunState.READY, RunState.DEAD)))
 
     async def failed(self, error: BaseException) -> None:
         """Ends this attempt for an error that was raised. Nothing, where the lease has ended or cannot be ended."""
@@ -137,12 +140,25 @@ class Run(Generic[T]):
             with contextlib.suppress(BrokerError):
                 await self.fail(kind, str(error))
 
-    async def _write(self, command: Any) -> str:
+    async def _write(self, command: Any, done: Callable[[RunAddress], bool]) -> str:
+        """The run's state after a call that ends the lease.
+
+        Once it has ended, a repeat is told that the lease is stale. Where it was our own repeat, since the first reply
+        was lost, `done` says by the run's record whether the first try did it.
+        """
         if not self.is_held:
             raise StaleLease(self.id)
-        result: str = await self._link.run(command)
+        try:
+            state: str = await self._link.run(command)
+        except StaleLease as stale:
+            if not stale.repeated:
+                raise
+            now = await self._link.fetch(address.read_run_address(self._leased.partition, self.id))
+            if now.fence != self.fence or not done(now):
+                raise
+            state = now.state
         self._end()
-        return result
+        return state
 
     def _end(self) -> None:
         self.is_held = False

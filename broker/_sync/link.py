@@ -16,7 +16,7 @@ from ..core.durability import Durability
 from ..core.limits import check_namespace
 from ..core.outcomes import Outcome
 from ..core.settings import Settings
-from ..errors import BrokerError, InvalidInput, NotPermitted, Unavailable
+from ..errors import BrokerError, InvalidInput, NotPermitted, StaleLease, Unavailable
 from ..store import namespace as ns
 from ..store.commands.observed import Watch
 from ..store.commands.values import Command, Read, StaleAddress
@@ -228,9 +228,11 @@ class Link:
 
     def _many(self, command: Command[T], settings: Settings) -> list[T | BaseException]:
         script = self.rendering.script(command.script, oom=command.oom)
-        keys, args = command.keys(), command.args(settings)
+        keys, args, sent = command.keys(), command.args(settings), 0
 
         def call() -> Any:
+            nonlocal sent
+            sent += 1
             try:
                 return self.client.execute_command("EVALSHA", script.sha, len(keys), *keys, *args)
             except FAULTS as error:
@@ -240,7 +242,11 @@ class Link:
 
         with Watch(self.observer, command) as watch:
             try:
-                return watch.saw(command.read(self._persist(call, writes=True)))
+                results = command.read(self._persist(call, writes=True))
+                for one in results:
+                    if isinstance(one, StaleLease):
+                        one.repeated = sent > 1
+                return watch.saw(results)
             except NotPermitted as refused:
                 reason = f"{command.script}: {refused.reason}"
             raise NotPermitted(reason)

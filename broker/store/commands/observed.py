@@ -60,7 +60,7 @@ def _begun(command: Command[Any]) -> Iterator[Observation]:
 
 def _ended(sent: Observation, what: Any, end: int) -> Observation:
     """What one item came to, a fault included, in words."""
-    if isinstance(what, StaleLease):
+    if isinstance(what, StaleLease) and not what.repeated:
         return replace(sent, t_return=end, outcome=what.code)
     if isinstance(what, BaseException):
         return replace(sent, t_return=end, error=_fault(what))
@@ -82,6 +82,8 @@ def _word(what: Any) -> str:
 
 
 def _fault(fault: BaseException) -> str:
+    if isinstance(fault, StaleLease):
+        return "unsure"  # the first try, whose reply was lost, may have been what ended it
     if isinstance(fault, Unavailable):
         return "unsure" if fault.unsure else fault.code
     if isinstance(fault, BrokerError):

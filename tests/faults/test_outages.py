@@ -1,0 +1,245 @@
+"""Servers that are slow, silent, loading, full, or have forgotten the scripts."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import redis
+
+from broker import (
+    Approve,
+    AsyncBroker,
+    Broker,
+    Interrupt,
+    OutOfMemory,
+    RunRecord,
+    RunState,
+    Settings,
+    Unavailable,
+    Worker,
+)
+from broker.testing import FaultProxy, RunningServer, ServerProcess, await_until
+
+from .calls import ADA, CALLS, SESSION, World, approval, told
+
+QUICK = Settings(lease=timedelta(seconds=1), sweep_every=timedelta(milliseconds=100))
+
+
+@pytest.fixture
+def short_patience(monkeypatch: pytest.MonkeyPatch) -> float:
+    """A call is given up after this many seconds."""
+    for colour in ("_async", "_sync"):
+        monkeypatch.setattr(f"broker.{colour}.link.CALL_SECONDS", 0.3)
+    return 0.3
+
+
+async def test_a_slow_server_is_waited_for(proxy: FaultProxy, namespace: str) -> None:
+    async with AsyncBroker(proxy.url, namespace=namespace, by=ADA) as broker:
+        proxy.delay(0.15)
+        paused = await broker.suspend("a", approval(), session=SESSION)
+        assert told(await broker.inbox.answer(paused.interrupt_ids[0], Approve())) == "accepted"
+    assert proxy.dropped == 0
+
+
+@pytest.mark.usefixtures("loaded")
+async def test_a_silent_connection_is_given_up_and_the_call_sent_again(
+    proxy: FaultProxy, namespace: str, short_patience: float
+) -> None:
+    """R17, half-open: nothing says that the other side is gone, but our own deadline."""
+    async with AsyncBroker(proxy.url, namespace=namespace, by=ADA) as broker:
+        paused = await broker.suspend("a", approval(), session=SESSION)
+        proxy.drop_next_reply(b"EVAL", then="silence")
+        assert told(await broker.inbox.answer(paused.interrupt_ids[0], Approve())) == "replayed"
+        assert [one.event for one in await broker.history(SESSION)] == ["suspended", "resolved"]
+    with Broker(proxy.url, namespace=namespace, by=ADA) as blocking:
+        proxy.drop_next_reply(b"EVAL", then="silence")
+        assert told(blocking.start("a", session=SESSION, key="k")) == "replayed"
+    assert short_patience > 0
+
+
+async def test_a_server_that_hangs_says_unsure_in_the_end(
+    proxy: FaultProxy, namespace: str, short_patience: float
+) -> None:
+    async with AsyncBroker(proxy.url, namespace=namespace, by=ADA, patience=3 * short_patience) as broker:
+        paused = await broker.suspend("a", approval(), session=SESSION)
+        proxy.hang()
+        with pytest.raises(Unavailable) as writing:
+            await broker.start("a", session=SESSION)
+        with pytest.raises(Unavailable) as reading:
+            await broker.inbox.get(paused.interrupt_ids[0])
+        assert (writing.value.unsure, reading.value.unsure) == (True, False)
+        proxy.restore()
+        assert told(await broker.inbox.answer(paused.interrupt_ids[0], Approve())) == "accepted"
+
+
+async def test_a_server_that_comes_back_in_time_is_no_error(proxy: FaultProxy, namespace: str) -> None:
+    async with AsyncBroker(proxy.url, namespace=namespace, by=ADA) as broker:
+        proxy.refuse()
+        calls = [asyncio.create_task(broker.start("a", n, session=f"s{n}", key="k")) for n in range(20)]
+        waits = asyncio.create_task(broker.wait((await started(proxy, calls)).run_id, 20))
+        await asyncio.gather(*calls)
+        async with broker.take(calls[0].result().run_id) as run:
+            await run.finish()
+        assert (await waits).state is RunState.FINISHED
+
+
+async def started(proxy: FaultProxy, calls: list[asyncio.Task[Any]]) -> Any:
+    done, _ = await asyncio.wait(calls, timeout=0.1)
+    assert not done
+    proxy.restore()
+    return await calls[0]
+
+
+async def test_who_waits_misses_nothing_when_the_line_is_cut(
+    proxy: FaultProxy, server: RunningServer, namespace: str
+) -> None:
+    async with (
+        AsyncBroker(proxy.url, namespace=namespace, by=ADA) as far,
+        AsyncBroker(server.url, namespace=namespace, by=ADA) as near,
+    ):
+        for n in range(10):
+            paused = await near.suspend("a", approval(n), session=f"s{n}")
+            waits = asyncio.create_task(far.wait(paused.interrupt_ids[0], 20))
+            proxy.cut()
+            await near.inbox.answer(paused.interrupt_ids[0], Approve())
+            async with asyncio.timeout(5):
+                await waits
+
+
+async def test_a_blocking_wait_misses_nothing_when_the_line_is_cut(
+    proxy: FaultProxy, server: RunningServer, namespace: str
+) -> None:
+    with Broker(proxy.url, namespace=namespace) as far:
+        async with AsyncBroker(server.url, namespace=namespace, by=ADA) as near:
+            for n in range(5):
+                paused = await near.suspend("a", approval(n), session=f"s{n}")
+                waits = asyncio.create_task(asyncio.to_thread(far.wait, paused.interrupt_ids[0], 20))
+                proxy.cut()
+                await near.inbox.answer(paused.interrupt_ids[0], Approve())
+                async with asyncio.timeout(5):
+                    await waits
+
+
+async def test_a_follower_and_a_worker_outlive_cuts_and_outages(
+    proxy: FaultProxy, server: RunningServer, namespace: str
+) -> None:
+    async def asks(run: Any) -> Any:
+        if run.seq == 0:
+            return await run.suspend(approval(run.input))
+        return str(run.resolutions[0].kind)
+
+    async def approve(broker: AsyncBroker) -> None:
+        async with aclosing(broker.inbox.follow("approvals")) as deliveries:
+            async for delivery in deliveries:
+                await broker.inbox.answer(delivery.record.id, Approve())
+
+    worker = Worker(proxy.url, namespace=namespace, settings=QUICK)
+    worker.add("asks", asks)
+    serving = asyncio.create_task(worker.serve())
+    async with (
+        AsyncBroker(proxy.url, namespace=namespace, settings=QUICK, by=ADA) as far,
+        AsyncBroker(server.url, namespace=namespace, settings=QUICK) as near,
+    ):
+        approving = asyncio.create_task(approve(far))
+        for n in range(9):
+            began = await near.start("asks", n, session=f"s{n}")
+            (proxy.cut if n % 3 else proxy.refuse)()
+            proxy.restore()
+            found = await near.wait(began.run_id, 20)
+            assert isinstance(found, RunRecord)
+            assert (found.state, found.result) == (RunState.FINISHED, "approve")
+        approving.cancel()
+        await asyncio.gather(approving, return_exceptions=True)
+    worker.stop()
+    await serving
+
+
+async def test_a_server_that_loads_is_waited_for(start_server: Callable[..., ServerProcess]) -> None:
+    server = start_server({"key-load-delay": 0, "loading-process-events-interval-bytes": 1024})
+    async with AsyncBroker(server.url, by=ADA) as broker:
+        paused = await broker.suspend("a", approval(), session=SESSION)
+        for n in range(60):
+            await broker.start("a", "x" * 100, session=f"s{n}")
+        server.config["key-load-delay"] = 1000
+        starting = asyncio.create_task(asyncio.to_thread(server.restart))
+        await await_until(lambda: server.log().count("Loading") > 0 or starting.done())
+        assert told(await broker.inbox.answer(paused.interrupt_ids[0], Approve())) == "accepted"
+        await starting
+        assert len(await broker.history(SESSION)) == 2
+    stats = server.call("INFO", "errorstats")
+    assert isinstance(stats, bytes)
+    assert b"errorstat_LOADING" in stats
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_a_server_that_forgot_the_scripts_is_told_them_again(
+    server: RunningServer, namespace: str, name: str
+) -> None:
+    call = CALLS[name]
+    async with AsyncBroker(server.url, namespace=namespace) as broker:
+        world = World(broker, broker)
+        await call.prepare(world)
+        with redis.Redis.from_url(server.url) as client:
+            client.script_flush()
+        assert told(await call.act(world)) == call.answers[0]
+
+
+NEW_WORK = {"start", "start under a key", "adopt", "suspend", "suspend instead"}
+
+
+@pytest.fixture
+async def full(own_server: ServerProcess) -> AsyncGenerator[tuple[World, Callable[[], object]]]:
+    """A world, and what fills its server up."""
+    async with AsyncBroker(own_server.url) as broker:
+        yield World(broker, broker), lambda: own_server.call("CONFIG", "SET", "maxmemory", 1)
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_P15_a_full_server_refuses_new_work_and_lets_the_rest_go_on(
+    full: tuple[World, Callable[[], object]], name: str
+) -> None:
+    """Fails when `scripts.CREATES` is empty (nothing refused), and when a script is put into it that is not there."""
+    world, fill = full
+    call = CALLS[name]
+    await call.prepare(world)
+    before = await world.sound.history(SESSION)
+    fill()
+    if name in NEW_WORK:
+        with pytest.raises(OutOfMemory):
+            await call.act(world)
+        assert await world.sound.history(SESSION) == before
+    else:
+        assert told(await call.act(world)) == call.answers[0]
+        assert len(await world.sound.history(SESSION)) > len(before)
+
+
+async def test_P15_a_fleet_that_starts_on_a_full_server_works_it_off(own_server: ServerProcess) -> None:
+    """Workers and approvers that come now still serve what is there."""
+
+    async def asks(run: Any) -> Any:
+        if run.seq == 0:
+            return await run.suspend(approval(run.input), Interrupt(payload=run.input))
+        return len(run.resolutions)
+
+    async with AsyncBroker(own_server.url, settings=QUICK, by=ADA) as before:
+        ids = [(await before.start("asks", n, session=f"s{n}")).run_id for n in range(5)]
+    own_server.call("CONFIG", "SET", "maxmemory", 1)
+    worker = Worker(own_server.url, settings=QUICK)
+    worker.add("asks", asks)
+    serving = asyncio.create_task(worker.serve())
+    async with AsyncBroker(own_server.url, settings=QUICK, by=ADA) as broker:
+        await await_until(lambda: all_open(broker, 10), 20)
+        for one in (await broker.inbox.list()).items:
+            assert told(await broker.inbox.answer(one.id, Approve())) == "accepted"
+        for one_id in ids:
+            found = await broker.runs.wait(one_id, 20)
+            assert (found.state, found.result) == (RunState.FINISHED, 2)
+    worker.stop()
+    await serving
+
+
+async def all_open(broker: AsyncBroker, count: int) -> bool:
+    return len((await broker.inbox.list()).items) == count
