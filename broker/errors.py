@@ -132,8 +132,10 @@ class Refused(BrokerError):
     outcome: HasCode
 
     def __post_init__(self) -> None:
-        self.code = self.outcome.code
-        self.http, self.exit_code = OUTCOME_CODES[self.code]
+        self.code: str = self.outcome.code
+        codes = OUTCOME_CODES[self.code]
+        self.http: int = codes.http
+        self.exit_code: int = codes.exit_code
         self.says = "The broker refused ({code}): {outcome}."
 
 

@@ -20,7 +20,7 @@ from .store.keys import Partition
 from .store.scripts import Rendering
 from .telemetry import Observer
 
-log = logging.getLogger("broker")
+log: logging.Logger = logging.getLogger("broker")
 
 JOIN_SECONDS = 1.0
 

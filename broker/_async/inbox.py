@@ -117,7 +117,7 @@ class Inbox:
         run, at = run_id or "", seq or 0
         # One op for what is asked and what is not yet: the repeat of an early answer is that answer.
         name = op or prepare.answer_op(f"{session_id}/{call_id}/{run}/{at}", answer, who, seen)
-        slot = prepare.early_slot(session_id, run, at, call_id)
+        slot = address.early_slot(session_id, run, at, call_id)
 
         async def make() -> Command[Outcome] | Invalid:
             asked, record = await self._call(p, CallAddress(session_id, call_id, slot, run, at))

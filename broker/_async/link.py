@@ -51,15 +51,15 @@ class Link:
         patience: float = 10.0, rendering: Rendering | None = None, by: Principal | None = None,
         options: Options | None = None, observer: Observer | None = None, create: bool = True,
     ) -> None:  # fmt: skip
-        self.namespace = check_namespace(namespace)
+        self.namespace: str = check_namespace(namespace)
         self.source = source
-        self.options = options or Options()
+        self.options: Options = options or Options()
         self.patience = patience
-        self.rendering = rendering or Rendering()
+        self.rendering: Rendering = rendering or Rendering()
         self.by = by
         self.observer = observer
         self.create = create
-        self.can_decide = True
+        self.can_decide: bool = True
         self._wanted = ns.Wanted(partitions, settings)
         if settings is not None and settings.durability != Durability.memory():
             raise InvalidInput("settings.durability", "is not offered by this release", "memory")

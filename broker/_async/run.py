@@ -37,19 +37,19 @@ class Run(Generic[T]):
         self._leased = leased
         self._old: tuple[Address, ...] = ()
         self._ended: Callable[[], None] = lambda: None
-        self.id = leased.token.run
-        self.session_id = leased.text("session")
-        self.agent = leased.text("agent")
-        self.build = leased.text("build") or None
-        self.queue = leased.text("queue")
-        self.seq = int(leased.text("seq") or 0)
-        self.fence = leased.token.fence
-        self.attempt = int(leased.text("tries") or 1)
+        self.id: str = leased.token.run
+        self.session_id: str = leased.text("session")
+        self.agent: str = leased.text("agent")
+        self.build: str | None = leased.text("build") or None
+        self.queue: str = leased.text("queue")
+        self.seq: int = int(leased.text("seq") or 0)
+        self.fence: int = leased.token.fence
+        self.attempt: int = int(leased.text("tries") or 1)
         self.input: Any = None
         self.metadata: dict[str, JSON] = {}
         self.state: InterruptState | None = None
         self.interrupts: tuple[InterruptRecord, ...] = ()
-        self.is_held = True
+        self.is_held: bool = True
 
     def __repr__(self) -> str:
         return f"Run(id={self.id!r}, agent={self.agent!r}, seq={self.seq}, fence={self.fence}, attempt={self.attempt})"

@@ -69,9 +69,9 @@ class Broker:
             observer=observer,
             create=create,
         )
-        self.inbox = Inbox(self._link)
-        self.runs = Runs(self._link)
-        self.dead = Dead(self._link, self.runs)
+        self.inbox: Inbox = Inbox(self._link)
+        self.runs: Runs = Runs(self._link)
+        self.dead: Dead = Dead(self._link, self.runs)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(namespace={self._link.namespace!r})"

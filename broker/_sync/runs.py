@@ -235,7 +235,7 @@ class Queue:
 
     def __init__(self, link: Link, name: str) -> None:
         self._link = link
-        self.name = check_name("queue", name)
+        self.name: str = check_name("queue", name)
 
     def counts(self) -> dict[Pool, int]:
         """How many runs are ready, by agent and build."""

@@ -27,7 +27,10 @@ DIM, GOOD, BAD, WAITS, NAME = "dim", "green", "red", "yellow", "bold"
 
 
 class _Console(Console):
+    """A console whose reader may leave."""
+
     def on_broken_pipe(self) -> None:
+        """The reader has left: the command ends."""
         raise BrokenPipeError
 
 
@@ -36,8 +39,8 @@ class Screen:
 
     def __init__(self, *, as_json: bool = False) -> None:
         self.as_json = as_json
-        self.out = _Console(highlight=False, markup=False, emoji=False)
-        self.err = _Console(highlight=False, markup=False, emoji=False, stderr=True)
+        self.out: _Console = _Console(highlight=False, markup=False, emoji=False)
+        self.err: _Console = _Console(highlight=False, markup=False, emoji=False, stderr=True)
 
     def give(self, value: JSON) -> None:
         """The one JSON value of this command, on standard output."""

@@ -32,7 +32,9 @@ from .limits import JSON, LIMITS, check_json
 class Model(BaseModel):
     """A frozen value, equal by value, made with keywords; raises `InvalidInput` naming field and fault."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, protected_namespaces=())
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, protected_namespaces=()
+    )
 
     SHOWN: ClassVar[tuple[str, ...]] = ()
     """The fields a repr may show."""

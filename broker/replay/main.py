@@ -19,7 +19,7 @@ from .ledger import Recorder, lines, merge
 from .player import AGENT, QUEUE
 from .process import Part
 from .report import Evidence, Report, Story, judge
-from .transcripts import Rules, read, read_rules
+from .transcripts import Rules, Transcript, read, read_rules
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -87,9 +87,9 @@ class Replay:
 
     def __init__(self, options: Options, tell: Tell | None = None) -> None:
         self.options = options
-        self.transcripts = list(read(options.runs).values())
-        self.rules = options.rules()
-        self.namespace = options.namespace or f"replay-{new_nonce()[:8]}"
+        self.transcripts: list[Transcript] = list(read(options.runs).values())
+        self.rules: Rules = options.rules()
+        self.namespace: str = options.namespace or f"replay-{new_nonce()[:8]}"
         self.trouble: str | None = None
         self.run_ids: list[str] = []
         self._tell = tell
@@ -100,20 +100,20 @@ class Replay:
 
     async def __aenter__(self) -> Self:
         async with self._stack as stack:
-            self.folder = Path(tempfile.mkdtemp(prefix="broker-replay-"))
+            self.folder: Path = Path(tempfile.mkdtemp(prefix="broker-replay-"))
             stack.push_async_callback(_remove, self.folder)
-            self.effects = self.options.effects or self.folder / "effects"
-            self.answers = self.folder / "answers"
+            self.effects: Path = self.options.effects or self.folder / "effects"
+            self.answers: Path = self.folder / "answers"
             self._calls = self.folder / "replay.calls" if self.options.history else None
             _empty(self.options.effects, self.options.history)
-            self.url = self.options.url or await self._own_server(stack)
-            self.broker = await stack.enter_async_context(
+            self.url: str = self.options.url or await self._own_server(stack)
+            self.broker: AsyncBroker = await stack.enter_async_context(
                 AsyncBroker(
                     self.url, namespace=self.namespace, by=Principal.local("replay"),
                     observer=Recorder(self._calls) if self._calls else None,
                 )
             )  # fmt: skip
-            self.crew = Crew(self._model(), self.folder, records_calls=self._calls is not None)
+            self.crew: Crew = Crew(self._model(), self.folder, records_calls=self._calls is not None)
             stack.push_async_callback(self.crew.stop)
             await self.crew.start(self.options.workers, self.options.approvers)
             self._stack = stack.pop_all()

@@ -13,7 +13,7 @@ from ..errors import InvalidInput, NotPermitted, UnsuitableServer, WrongNamespac
 from .commands.values import Command, Item, Reply, pairs, text
 from .keys import Keyspace, Partition, meta_key
 
-log = logging.getLogger("broker")
+log: logging.Logger = logging.getLogger("broker")
 
 SERVER_FACTS: Final = (("INFO", "server"), ("INFO", "memory"), ("INFO", "cluster"), ("INFO", "replication"))
 KEPT: Final = ("keep_settled", "keep_history", "keep_parked", "retry_window")

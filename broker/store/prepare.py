@@ -19,7 +19,6 @@ from ..core.records import InterruptRecord
 from ..core.settings import Settings
 from ..core.states import Mode
 from ..errors import InvalidInput
-from .commands import address
 from .commands.address import Address
 from .commands.answers import Said
 from .commands.pauses import Pause, Question
@@ -28,8 +27,6 @@ from .keys import Pool
 
 EXPIRY_POLICY = Principal(id="policy:expiry", kind=PrincipalKind.SERVICE, verified=True)
 """Who a default answer is from."""
-
-early_slot = address.early_slot
 
 
 def input_bytes(value: object, metadata: dict[str, object] | None, settings: Settings) -> bytes:

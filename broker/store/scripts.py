@@ -9,6 +9,7 @@ renders the scripts without each guard in turn and fails where no test notices; 
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from hashlib import sha1
 from importlib.resources import files
@@ -81,7 +82,13 @@ def _table(entries: dict[str, str]) -> str:
 
 # A word of a script such as RUN.READY is put in as its text: a table of them would be built anew at every call.
 WORD: Final = re.compile(r"\b(RUN|SET|CALL|MODE|EXPIRY)\.([A-Z_]+)\b")
-WORDS: Final = {"RUN": RunState, "SET": Settlement, "CALL": CallState, "MODE": Mode, "EXPIRY": OnExpiry}
+WORDS: Final[dict[str, type[StrEnum]]] = {
+    "RUN": RunState,
+    "SET": Settlement,
+    "CALL": CallState,
+    "MODE": Mode,
+    "EXPIRY": OnExpiry,
+}
 
 
 def _word(found: re.Match[str]) -> str:

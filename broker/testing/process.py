@@ -41,9 +41,9 @@ class ServerProcess:
         if found is None:
             raise NoServer(REMEDIES)
         self.binary = found
-        self.port = _free_port() if port == 0 else port
-        self.directory = Path(tempfile.mkdtemp(prefix="broker-", dir=_short_folder()))
-        self.socket = self.directory / "s"
+        self.port: int | None = _free_port() if port == 0 else port
+        self.directory: Path = Path(tempfile.mkdtemp(prefix="broker-", dir=_short_folder()))
+        self.socket: Path = self.directory / "s"
         self.config: dict[str, Setting] = {
             **SERVER_FLAGS,
             "bind": "127.0.0.1",

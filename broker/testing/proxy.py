@@ -55,7 +55,10 @@ class FaultProxy:
 
     def __init__(self, upstream: str) -> None:
         self._upstream = urlsplit(upstream)
-        self.connections = self.requests = self.replies = self.dropped = 0
+        self.connections: int = 0
+        self.requests: int = 0
+        self.replies: int = 0
+        self.dropped: int = 0
         self._lock = threading.Lock()
         self._links: set[_Link] = set()
         self._losses: list[_Loss] = []
@@ -67,7 +70,7 @@ class FaultProxy:
         self._listener: socket.socket | None = None
         self._acceptor: threading.Thread | None = None
         self._seat = _bound(0)  # keeps the port while nobody listens
-        self.port = int(self._seat.getsockname()[1])
+        self.port: int = int(self._seat.getsockname()[1])
         self._listen()
 
     @property

@@ -10,7 +10,7 @@ from ..errors import NotPermitted
 from ..store.connect import FAULTS, Gone, Later, NoGroup, async_client, async_client_like, meaning
 from ..store.keys import Pool
 
-log = logging.getLogger("broker")
+log: logging.Logger = logging.getLogger("broker")
 
 GROUP = "workers"
 BLOCK_MS = 1000

@@ -29,7 +29,7 @@ from .bells import Bells
 from .handlers import Agent, Handler
 from .sweeper import Sweeper
 
-log = logging.getLogger("broker")
+log: logging.Logger = logging.getLogger("broker")
 
 H = TypeVar("H", bound=Callable[..., Any])
 
@@ -59,12 +59,12 @@ class Worker:
             "settings": settings,
             "observer": observer,
         }
-        self.broker = AsyncBroker(url, **given)
+        self.broker: AsyncBroker = AsyncBroker(url, **given)
         self._blocking = Broker(url, **given)  # opens when a plain function first needs it
-        self.queue = check_name("queue", queue)
-        self.build = check_name("build", build) if build else None
+        self.queue: str = check_name("queue", queue)
+        self.build: str | None = check_name("build", build) if build else None
         self.concurrency = concurrency
-        self.name = name or f"{socket.gethostname().split('.')[0]}-{os.getpid()}-{new_nonce()[:4]}"
+        self.name: str = name or f"{socket.gethostname().split('.')[0]}-{os.getpid()}-{new_nonce()[:4]}"
         self._sweeps = sweeps
         self._drain = drain
         self._agents: dict[str, Agent] = {}

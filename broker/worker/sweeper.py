@@ -25,7 +25,7 @@ from ..store.commands.sweep import Due, Stale
 from ..store.commands.values import Command, Read
 from ..store.keys import Partition, Pool
 
-log = logging.getLogger("broker")
+log: logging.Logger = logging.getLogger("broker")
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class Sweeper:
 
     def __init__(self, broker: Any, *, name: str | None = None) -> None:
         self._link: Link = broker._link  # noqa: SLF001 - the same house
-        self.name = name or f"sweeper-{new_nonce()}"
+        self.name: str = name or f"sweeper-{new_nonce()}"
         self._tops: dict[tuple[Partition, Pool], str] = {}
         self._told = False
         self._full = False

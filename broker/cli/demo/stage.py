@@ -43,12 +43,12 @@ class Stage:
     """One demo: `async with Stage(...) as stage: await stage.play(tell)`. Without a `url` it has its own server."""
 
     def __init__(self, url: str | None, namespace: str | None, pace: float) -> None:
-        self.namespace = namespace or f"demo-{new_nonce()[:6]}"
-        self.scripts = cases()
+        self.namespace: str = namespace or f"demo-{new_nonce()[:6]}"
+        self.scripts: dict[str, list[Message]] = cases()
         self.lines: list[Line] = [Line(name.replace("-", " ")) for name in self.scripts]
         self.events: list[Event] = []
         self.killed: str | None = None
-        self.server = "the one given"
+        self.server: str = "the one given"
         self._url = url
         self._pace = pace
         self._notes = Notes()
@@ -58,10 +58,10 @@ class Stage:
 
     async def __aenter__(self) -> Self:
         async with self._stack as stack:
-            self.folder = Path(tempfile.mkdtemp(prefix="broker-demo-"))
+            self.folder: Path = Path(tempfile.mkdtemp(prefix="broker-demo-"))
             stack.push_async_callback(asyncio.to_thread, _remove, self.folder)
             url = self._url or await self._own_server(stack)
-            self.broker = AsyncBroker(url, namespace=self.namespace, by=ANA)
+            self.broker: AsyncBroker = AsyncBroker(url, namespace=self.namespace, by=ANA)
             await stack.enter_async_context(self.broker)
             stack.push_async_callback(self._stop)
             await asyncio.gather(*(self._launch(f"worker-{n}", url) for n in range(1, WORKERS + 1)))
