@@ -17,7 +17,7 @@ from ... import AsyncBroker, HistoryEntry, RunState
 from ...core.ids import new_nonce
 from ...embedded import down, ensure
 from ...errors import BrokerError
-from .desk import AGENT, QUEUE, cases
+from .desk import AGENT, QUEUE, Message, cases
 from .people import ANA, Notes, answer_all
 from .story import Counts, Event, Line, follow, judge
 
