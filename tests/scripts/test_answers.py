@@ -121,6 +121,16 @@ def test_who_was_told_unknown_is_told_unknown_for_good(world: World) -> None:
     assert world.answer(question.id, op="op-2").code == "accepted"
 
 
+@shows_guard("run-gone")
+def test_an_answer_to_a_run_that_was_lost_makes_no_run(world: World) -> None:
+    """The server lost the run, not its question: the answer is taken, and no half of a run comes to life."""
+    place, (one,) = world.asked()
+    world.client.delete(world.key("run", place.run))
+    assert world.answer(one).code == "accepted"
+    assert world.client.exists(world.key("run", place.run)) == 0
+    assert world.answer(one, by=BOB).code == "already_decided"
+
+
 def test_receipts_of_unknown_end_and_leave_nothing(world: World) -> None:
     first, second = ("int_0000" + digit * 32 for digit in "ab")
     world.answer_unknown(first)

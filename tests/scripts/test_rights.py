@@ -220,6 +220,18 @@ def test_a_mark_without_its_verdict_is_not_believed(world: World, own: ServerPro
         assert ":verdict:" in found.problem
 
 
+def test_an_approval_does_not_follow_a_question_that_is_changed_after_it(
+    world: World, own: ServerProcess
+) -> None:
+    """P13, rule 31: a worker may write questions. It asks for 40, is approved, and makes it 400."""
+    worker = worker_of(world, own)
+    _place, (one,) = world.asked(approval(amount=40))
+    world.answer(one)
+    assert world.record(one).problem is None
+    worker.client.set(world.key("question", one), approval(amount=400).to_bytes())
+    assert "another action" in (world.record(one).problem or "")
+
+
 def test_an_early_verdict_counts_for_its_own_call_only(world: World, own: ServerProcess) -> None:
     """P13: the same, with a verdict that came early, for another run's call of the same id."""
     worker = worker_of(world, own)

@@ -9,6 +9,7 @@ from ...core.answers import Answer, Principal, Verdict
 from ...core.digest import content_digest
 from ...core.fields import Trust
 from ...core.models import UNREADABLE, InputRecord, Interrupt, ResultRecord
+from ...core.policy import approved_digest
 from ...core.records import HistoryEntry, InterruptRecord, Resolution, RunRecord
 from ...core.states import Mode, RunState, Settlement
 from ...errors import Corrupt
@@ -88,7 +89,7 @@ def interrupt_record(p: Partition, interrupt: str, replies: Sequence[Any]) -> In
     state = attempt(lambda: f.word("state", Settlement), Settlement.OPEN)
     resolution = None
     if state is not Settlement.OPEN:
-        resolution = attempt(lambda: _resolution(p, interrupt, f, state, replies[2]), None)
+        resolution = attempt(lambda: _resolution(p, interrupt, f, question, replies[2]), None)
     values = {
         "id": interrupt, "run_id": f.text("run"), "session_id": f.text("session"),
         "seq": attempt(lambda: f.number("seq"), 0), "queue": f.text("queue"), "agent": f.text("agent"),
@@ -100,8 +101,9 @@ def interrupt_record(p: Partition, interrupt: str, replies: Sequence[Any]) -> In
     return InterruptRecord.model_validate(values, context=Trust.OURS)
 
 
-def _resolution(p: Partition, interrupt: str, f: Fields, state: Settlement, verdict: Any) -> Resolution:
-    answer = _answer(p, interrupt, f, verdict) if f.text("answer") else None
+def _resolution(p: Partition, interrupt: str, f: Fields, question: Interrupt, verdict: Any) -> Resolution:
+    answer = _answer(p, interrupt, f, question, verdict) if f.text("answer") else None
+    state = f.word("state", Settlement)
     values = {
         "interrupt_id": interrupt, "state": state, "answer": answer, "by": f.principal("by"), "at": f.instant("at"),
         "op": f.text("op") or None, "reason": f.text("why") or None,
@@ -109,8 +111,8 @@ def _resolution(p: Partition, interrupt: str, f: Fields, state: Settlement, verd
     return Resolution.model_validate(values, context=Trust.OURS)
 
 
-def _answer(p: Partition, interrupt: str, f: Fields, verdict: Any) -> Answer:
-    """The accepted answer. A mark that points to the verdict of another question is not believed (P13)."""
+def _answer(p: Partition, interrupt: str, f: Fields, question: Interrupt, verdict: Any) -> Answer:
+    """The accepted answer. A mark that points to the verdict of another question or action is not believed (P13)."""
     slot = f.text("verdict") or interrupt
     key = p.key("verdict", slot)
     data = usable(verdict, key)
@@ -127,6 +129,8 @@ def _answer(p: Partition, interrupt: str, f: Fields, verdict: Any) -> Answer:
         slots = [early_slot(session, run, seq, call), early_slot(session, "", 0, call)]
     if found.interrupt_id != about or slot not in slots:
         raise Corrupt(key, "it is the verdict of another question")
+    if found.action_digest is not None and found.action_digest != approved_digest(question, found.answer):
+        raise Corrupt(key, "it is about another action than the question now shows")
     return found.answer
 
 

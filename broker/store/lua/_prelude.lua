@@ -310,6 +310,7 @@ local function settle(i, state, how)
   write('XADD', 'dispositions', nil, '*', 'event', state, 'interrupt', i.id, 'run', f.run, 'session', f.session)
   pending[#pending + 1] = { PUBLISH, TAG .. SEG.settled .. i.id, state }
   local r = load('run', f.run)
+  if not r.exists then return end --@guard run-gone
   bump(r, 'left', -1)
   set(r, 'fresh', (r.f.fresh and r.f.fresh .. ' ' or '') .. i.id)
   if r.f.mode == MODE.FIRST and not how.quiet then
