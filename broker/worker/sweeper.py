@@ -91,6 +91,7 @@ class Sweeper:
             await self._link.keep_namespace()
         due = await self._link.fetch(sweep.read_due(p, now, settings.sweep_every, BATCH, list(Audience)))
         self._full = self._full or max(len(due.interrupts) + len(due.runs), len(due.stale)) >= BATCH
+        await self._link.fetch(sweep.forget(due.strays))
         await self._expire(p, due)
         await self._reclaim(p, due, settings)
         for audience, ids in due.unseen.items():

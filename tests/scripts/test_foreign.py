@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable
 
 import pytest
 
-from broker import AsyncBroker
+from broker import AsyncBroker, Sweeper
 from broker.core.answers import Approve, Cancel
 from broker.core.kinds import UnknownKind
 from broker.core.models import Interrupt
@@ -118,6 +118,56 @@ async def test_an_unreadable_record_is_reported_and_the_list_goes_on(
     assert await code_of(broker.inbox.answer(bad, Cancel())) in {"corrupt", "invalid"}
     assert changed(before, world.snapshot()) == []
     assert (await broker.inbox.answer(last, Approve())).ok
+
+
+def poison(world: World, number: int) -> None:
+    """Records of every broken sort at the head of every list of what is due."""
+    for n in range(number):
+        one, run = f"int_0000{n:032x}", f"run_0000{n:026d}"
+        for kind, name in (("interrupt", one), ("run", run)):
+            key = world.key(kind, name)
+            match n % 4:
+                case 0:
+                    world.client.lpush(key, "x")
+                case 1:
+                    world.client.hset(key, mapping={"name": "x"})
+                case 3:
+                    pass
+                case _:
+                    world.client.hset(key, mapping={"state": "?", "run": run, "session": SESSION, "ids": one})
+        world.client.zadd(world.key("timers"), {f"i {one}": 1, f"r {run}": 1})
+        world.client.zadd(
+            world.key("retention"), {f"i {one}": 1, f"r {run}": 1, f"e {one} {SESSION}\x1fc x": 1}
+        )
+        world.client.zadd(world.key("unseen", "approvals"), {one: 1})
+    world.client.zadd(world.key("retention"), {"nonsense": 1, "e nothing": 1, "": 1, b"r \xff": 1})
+    world.client.zadd(world.key("timers"), {"nonsense": 1, "": 1, b"i \xff": 1})
+    world.client.zadd(world.key("unseen", "approvals"), {b"\xff": 1, "": 1})
+
+
+async def test_a_sweep_gets_past_whatever_it_cannot_read(
+    world: World, server: RunningServer, namespace: str
+) -> None:
+    """P11: a hundred broken records before the good ones, in each list; within a few sweeps the good ones are done."""
+    async with AsyncBroker(server.url, namespace=namespace, rendering=world.rendering) as broker:
+        _place, (late,) = world.asked(approval("c1"), name="late")
+        done, lease = world.started("done")
+        world.finish(lease)
+        lost, _lease = world.started("lost")
+        world.client.execute_command("XGROUP", "CREATE", world.key("interrupts"), "approvals", "$")
+        _place, (unrung,) = world.asked(approval("c2", expires_in=None), name="unrung")
+        world.client.execute_command("XTRIM", world.key("interrupts"), "MAXLEN", 0)
+        bell = world.field("interrupt", unrung, "bell")
+        world.forward(hours=25)
+        poison(world, 100)
+        sweeper = Sweeper(broker)
+        for _ in range(14):
+            await sweeper.sweep(world.p)
+        assert world.settled(late) == "expired"
+        assert world.state(done) == ""
+        assert world.state(lost) == "ready"
+        assert world.field("interrupt", unrung, "bell") != bell
+        await sweeper._give_up()
 
 
 async def test_a_verdict_that_is_gone_or_changed_is_never_taken(world: World, broker: AsyncBroker) -> None:

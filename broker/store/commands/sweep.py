@@ -1,9 +1,10 @@
 """What the sweeper and the readers of doorbells do: due timers, rings, acknowledgements, retention, the worker list."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from ..keys import Partition, Pool
 from .address import Address, interrupt_keys, run_keys, settle_keys
@@ -12,7 +13,10 @@ from .values import About, Command, Item, Read, Reply, micros, pairs, text
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """What the timers and the retention list of a partition ask for now (ids only: each step checks for itself)."""
+    """What the timers and the retention list of a partition ask for now (ids only: each step checks for itself).
+
+    `strays` are members that no release of ours writes, with the list they are in: they would hold up the others.
+    """
 
     now: int
     interrupts: tuple[str, ...]
@@ -20,6 +24,12 @@ class Due:
     stale: tuple[str, ...]
     unseen: dict[str, tuple[str, ...]]
     pools: tuple[Pool, ...]
+    strays: tuple[tuple[str, bytes], ...] = ()
+
+
+_TIMER: Final = re.compile(r"[ir] .+", re.DOTALL)
+_STALE: Final = re.compile(r"[hir] .+|e \S+ [^\x1f]+\x1f.+", re.DOTALL)
+_UNSEEN: Final = re.compile(r".+", re.DOTALL)
 
 
 def sweep_right(p: Partition, name: str, span: timedelta) -> Command[int | None]:
@@ -44,17 +54,29 @@ def read_due(p: Partition, now: int, period: timedelta, limit: int, audiences: S
     ]
 
     def decode(replies: list[Any]) -> Due:
-        timers = [text(member) for member in replies[0]]
-        return Due(
-            now,
-            tuple(member[2:] for member in timers if member.startswith("i ")),
-            tuple(member[2:] for member in timers if member.startswith("r ")),
-            tuple(text(member) for member in replies[1]),
-            {a: tuple(text(one) for one in found) for a, found in zip(audiences, replies[3:], strict=True)},
-            Pool.known(text(one) for one in replies[2]),
-        )
+        strays: list[tuple[str, bytes]] = []
+
+        def ours(key: str, found: Iterable[bytes], form: re.Pattern[str]) -> tuple[str, ...]:
+            members = {raw: text(raw) for raw in found}
+            strays.extend(
+                (key, r) for r, one in members.items() if one.encode() != r or not form.fullmatch(one)
+            )
+            return tuple(one for raw, one in members.items() if (key, raw) not in strays)
+
+        timers = ours(p.key("timers"), replies[0], _TIMER)
+        stale = ours(p.key("retention"), replies[1], _STALE)
+        lists = zip(audiences, replies[3:], strict=True)
+        unseen = {a: ours(p.key("unseen", a), found, _UNSEEN) for a, found in lists}
+        interrupts, runs = (tuple(one[2:] for one in timers if one[0] == kind) for kind in "ir")
+        pools = Pool.known(text(one) for one in replies[2])
+        return Due(now, interrupts, runs, stale, unseen, pools, tuple(strays))
 
     return Read(tuple(commands), decode)
+
+
+def forget(strays: Sequence[tuple[str, bytes]]) -> Read[None]:
+    """Takes what another program wrote off the lists of what is due."""
+    return Read(tuple(("ZREM", key, member) for key, member in strays), lambda _: None)
 
 
 def postpone(p: Partition, index: str, members: Sequence[str], now: int, span: timedelta) -> Read[None]:
@@ -92,7 +114,11 @@ def ring(p: Partition, addresses: Sequence[Address], group: str, period: timedel
     """Rings again for open, unseen interrupts whose entry no longer reaches their readers."""
     items = tuple(
         Item(
-            (p.key("interrupt", a.interrupt), p.key("interrupts"), p.key("unseen", a.audience)),
+            (
+                p.key("interrupt", a.interrupt),
+                p.key("interrupts"),
+                *(p.key("unseen", name) for name in dict.fromkeys((a.audience, group))),
+            ),
             (a.interrupt, group, micros(period)),
             About(a.session, a.run, (a.interrupt,)),
         )
@@ -154,7 +180,11 @@ def pairs_of(row: Any) -> dict[Any, Any]:
 def read_bells(p: Partition, interrupts: Sequence[str]) -> Read[tuple[str, ...]]:
     """The last doorbell entry of each interrupt."""
     commands = tuple(("HGET", p.key("interrupt", one), "bell") for one in interrupts)
-    return Read(commands, lambda replies: tuple(text(value or "0-0") for value in replies))
+
+    def decode(replies: list[Any]) -> tuple[str, ...]:
+        return tuple("0-0" if isinstance(bell, Exception) else text(bell or "0-0") for bell in replies)
+
+    return Read(commands, decode, forgiving=True)
 
 
 def read_tops(p: Partition, pools: Sequence[Pool]) -> Read[dict[Pool, str]]:
