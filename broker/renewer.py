@@ -6,7 +6,7 @@ It has a connection of its own too: stopping or blocking anything else does not 
 import contextlib
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Self
@@ -25,12 +25,27 @@ log: logging.Logger = logging.getLogger("broker")
 JOIN_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+@dataclass(slots=True, eq=False)
+class Renewal:
     """One lease being renewed, and whom to tell when the server says it is lost (called in the thread)."""
 
     leased: Leased
     lost: Callable[[], object]
+    renewer: "Renewer"
+    is_ending: bool = False
+
+    @contextlib.contextmanager
+    def ending(self) -> Iterator[None]:
+        """While the holder ends the lease itself. A round in between finds it gone, and that is no loss to tell of."""
+        self.is_ending = True
+        try:
+            yield
+        finally:
+            self.is_ending = False
+
+    def remove(self) -> None:
+        """Stops renewing; a later lease of the same run goes on. Safe to repeat."""
+        self.renewer.remove(self.leased.token)
 
 
 class Renewer:
@@ -49,7 +64,7 @@ class Renewer:
         self._options = options or Options()
         self._beat = beat
         self._observer = observer
-        self._held: dict[Token, Held] = {}
+        self._held: dict[Token, Renewal] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="broker-renewer", daemon=True)
@@ -62,10 +77,12 @@ class Renewer:
         self._stop.set()
         self._thread.join(JOIN_SECONDS)  # a round that hangs with its server ends by itself
 
-    def add(self, leased: Leased, lost: Callable[[], object]) -> None:
+    def add(self, leased: Leased, lost: Callable[[], object]) -> Renewal:
         """Renews this lease from now on."""
+        renewal = Renewal(leased, lost, self)
         with self._lock:
-            self._held[leased.token] = Held(leased, lost)
+            self._held[leased.token] = renewal
+        return renewal
 
     def remove(self, token: Token) -> None:
         """Stops renewing one lease; a later one of the same run stays. Safe to repeat."""
@@ -108,7 +125,7 @@ class Renewer:
     def _round(self, client: SyncClient) -> None:
         with self._lock:
             held = list(self._held.values())
-        by_partition: dict[Partition, list[Held]] = {}
+        by_partition: dict[Partition, list[Renewal]] = {}
         for one in held:
             by_partition.setdefault(one.leased.partition, []).append(one)
         for partition, group in by_partition.items():
@@ -118,12 +135,12 @@ class Renewer:
                     client, renew(partition, [one.leased.token for one in some], self._settings.lease)
                 )
                 for one, until in zip(some, ends, strict=True):
-                    if until is None and self._forget(one):
+                    if until is None and not one.is_ending and self._forget(one):
                         one.lost()
         if self._beat is not None:
             self._beat(client)
 
-    def _forget(self, one: Held) -> bool:
+    def _forget(self, one: Renewal) -> bool:
         """Whether the lease was still wanted; one that ended in the meantime is no loss."""
         with self._lock:
             return self._held.pop(one.leased.token, None) is one

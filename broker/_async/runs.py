@@ -166,8 +166,7 @@ async def held(link: Link, leased: runs.Leased) -> AsyncIterator[Run[Any]]:
     with Renewer(
         link.source, link.settings, link.rendering, options=link.options, observer=link.observer
     ) as renewer:
-        renewer.add(leased, lost)
-        run._ended = lambda: renewer.remove(leased.token)  # noqa: SLF001 - the same house
+        run._renewal = renewer.add(leased, lost)  # noqa: SLF001 - the same house
         try:
             await run.load()
             yield run

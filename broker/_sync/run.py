@@ -14,6 +14,7 @@ from ..core.outcomes import Accepted, Outcome, Replayed
 from ..core.records import InterruptRecord, Resolution
 from ..core.states import Mode, RunState
 from ..errors import BrokerError, Corrupt, Refused, StaleLease, UnknownId
+from ..renewer import Renewal
 from ..store import prepare
 from ..store.commands import address, pauses, reads, runs
 from ..store.commands.address import Address, RunAddress
@@ -37,7 +38,7 @@ class Run(Generic[T]):
         self._link = link
         self._leased = leased
         self._old: tuple[Address, ...] = ()
-        self._ended: Callable[[], None] = lambda: None
+        self._renewal: Renewal | None = None
         self.id: str = leased.token.run
         self.session_id: str = leased.text("session")
         self.agent: str = leased.text("agent")
@@ -108,8 +109,9 @@ class Run(Generic[T]):
             mode=mode, token=self._leased.token, keep=keep,
         )  # fmt: skip
 
-        outcome = suspend(self._link, self._leased.partition, pause, self._old)
-        self._end()
+        with self._ending():
+            outcome = suspend(self._link, self._leased.partition, pause, self._old)
+            self._end()
         return outcome
 
     def finish(self, result: JSON = None, *, by: Principal | None = None) -> RunState:
@@ -147,21 +149,26 @@ class Run(Generic[T]):
         """
         if not self.is_held:
             raise StaleLease(self.id)
-        try:
-            state: str = self._link.run(command)
-        except StaleLease as stale:
-            if not stale.repeated:
-                raise
-            now = self._link.fetch(address.read_run_address(self._leased.partition, self.id))
-            if now.fence != self.fence or not done(now):
-                raise
-            state = now.state
-        self._end()
+        with self._ending():
+            try:
+                state: str = self._link.run(command)
+            except StaleLease as stale:
+                if not stale.repeated:
+                    raise
+                now = self._link.fetch(address.read_run_address(self._leased.partition, self.id))
+                if now.fence != self.fence or not done(now):
+                    raise
+                state = now.state
+            self._end()
         return state
+
+    def _ending(self) -> contextlib.AbstractContextManager[None]:
+        return self._renewal.ending() if self._renewal else contextlib.nullcontext()
 
     def _end(self) -> None:
         self.is_held = False
-        self._ended()
+        if self._renewal is not None:
+            self._renewal.remove()
 
 
 def suspend(link: Link, p: Any, pause: pauses.Pause, old: tuple[Address, ...]) -> Accepted | Replayed:

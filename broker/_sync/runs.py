@@ -167,8 +167,7 @@ def held(link: Link, leased: runs.Leased) -> Iterator[Run[Any]]:
     with Renewer(
         link.source, link.settings, link.rendering, options=link.options, observer=link.observer
     ) as renewer:
-        renewer.add(leased, lost)
-        run._ended = lambda: renewer.remove(leased.token)  # noqa: SLF001 - the same house
+        run._renewal = renewer.add(leased, lost)  # noqa: SLF001 - the same house
         try:
             run.load()
             yield run

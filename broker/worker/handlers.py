@@ -98,7 +98,7 @@ def _blocking(run: Run[Any], link: BlockingLink) -> BlockingRun[Any]:
     twin: BlockingRun[Any] = BlockingRun(link, run._leased)  # noqa: SLF001 - the same house
     for name in SHARED:
         setattr(twin, name, getattr(run, name))
-    twin._ended = run._ended  # noqa: SLF001
+    twin._renewal = run._renewal  # noqa: SLF001
     return twin
 
 

@@ -196,12 +196,11 @@ class Worker:
             loop.call_soon_threadsafe(task.cancel)
 
         task.add_done_callback(forget)
-        renewer.add(leased, lost)
+        run._renewal = renewer.add(leased, lost)  # noqa: SLF001 - the same house
 
     # One run ---------------------------------------------------------------------------------------------------
 
     async def _go_on(self, run: Run[Any], token: Token, renewer: Renewer) -> None:
-        run._ended = lambda: renewer.remove(token)  # noqa: SLF001 - the same house
         try:
             await run.load()
             result = await self._agents[run.agent].call(run, self._blocking._link)  # noqa: SLF001

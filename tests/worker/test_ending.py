@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from broker import AsyncBroker, InvalidInput, Run, RunState, Worker
-from broker.testing import RunningServer
+from broker import AsyncBroker, Interrupt, InvalidInput, Run, RunState, Worker
+from broker.testing import RunningServer, await_until
 
 from .fleet import QUICK, Agents, ended, run_when
 
@@ -171,3 +171,20 @@ async def test_a_handler_that_gives_back_is_called_again(
     started = await broker.start("support", session="s")
     assert (await ended(broker, started.run_id)).result == 1
     await run_when(broker, started.run_id, RunState.FINISHED)
+
+
+async def test_a_handler_goes_on_after_it_ended_its_run(
+    broker: AsyncBroker, serve: Callable[..., Worker]
+) -> None:
+    """A renewal that finds the run finished by the handler itself takes nothing away from it."""
+    over = 0
+
+    async def support(run: Run[Any]) -> None:
+        nonlocal over
+        await (run.finish() if run.input % 2 else run.suspend(Interrupt()))
+        over += 1
+
+    often = QUICK.model_copy(update={"renew_fraction": 0.002})
+    serve(support=support, options={"settings": often, "concurrency": 64})
+    await asyncio.gather(*(broker.start("support", n, session=f"s{n}") for n in range(300)))
+    await await_until(lambda: over == 300)
