@@ -5,7 +5,7 @@ Written by hand on both sides with the same names (`_sync/_runtime.py`).
 
 import asyncio
 import contextlib
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Awaitable
 from time import monotonic
 from typing import Any
@@ -66,24 +66,34 @@ class Home:
 
 
 class Slots:
-    """How many calls may be under way at once: as many as there are connections for them."""
+    """How many calls may be under way at once: as many as there are connections for them. First come, first served."""
 
     def __init__(self, most: int) -> None:
-        self._free = asyncio.Semaphore(most)
+        self._free = most
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
-    async def take(self, seconds: float) -> bool:
-        """Whether a place was free within so many seconds. Give it back afterwards."""
-        if not self._free.locked():
-            return await self._free.acquire()
+    async def take(self) -> None:
+        """Returns when a place is the caller's. Give it back afterwards."""
+        if self._free > 0:
+            self._free -= 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
         try:
-            async with asyncio.timeout(seconds):
-                return await self._free.acquire()
-        except TimeoutError:
-            return False
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.give()  # it came in the same moment
+            raise
 
     def give(self) -> None:
-        """Gives a place back."""
-        self._free.release()
+        """Gives a place back, to who waits for it longest."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
 
 
 class Bell:

@@ -67,9 +67,9 @@ class Slots:
     def __init__(self, most: int) -> None:
         self._free = threading.BoundedSemaphore(most)
 
-    def take(self, seconds: float) -> bool:
-        """Whether a place was free within so many seconds. Give it back afterwards."""
-        return self._free.acquire(timeout=max(seconds, 0))
+    def take(self) -> None:
+        """Returns when a place is the caller's. Give it back afterwards."""
+        self._free.acquire()
 
     def give(self) -> None:
         """Gives a place back."""

@@ -73,6 +73,7 @@ class Link:
         self._announcements: Announcements | None = None
         self._lock = Lock()
         self._slots = Slots(self.options.max_connections)
+        self._answered = 0.0
         self._found: ns.Found | None = None
 
     # Opening and closing ---------------------------------------------------------------------------------------
@@ -264,14 +265,14 @@ class Link:
         return replies
 
     def _persist(self, call: Callable[[], Eventually[Any]], *, writes: bool, pick: int | None = None) -> Any:
+        self._take_slot()
         ends, unsure, attempt = monotonic() + self.patience, False, 0
         while True:
             fault: BaseException
-            if not self._slots.take(ends - monotonic()):
-                raise Unavailable("too many calls are under way at once", unsure=unsure)
             try:
                 with deadline(CALL_SECONDS):
                     reply = call()
+                self._answered = monotonic()
                 return reply if pick is None else reply[pick]
             except FAULTS as error:
                 fault = meaning(error)
@@ -285,3 +286,12 @@ class Link:
             if monotonic() + pause > ends:
                 raise Unavailable(str(fault) or type(fault).__name__, unsure=unsure)
             sleep(pause)
+            self._take_slot()
+
+    def _take_slot(self) -> None:
+        """Waits until a connection is free for a call: for as long as it takes while others get their answers."""
+        began = monotonic()
+        self._slots.take()
+        if began - self._answered > 0 and monotonic() - began > self.patience:
+            self._slots.give()
+            raise Unavailable("the calls before this one get no answer")

@@ -1,0 +1,40 @@
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from broker import AsyncBroker
+from broker.testing import RunningServer
+from tests.clients.asking import ADA
+from tests.clock import MOVABLE, Clock
+from tests.worker.conftest import serve
+from tests.worker.fleet import QUICK
+
+__all__ = ["serve"]
+
+
+@pytest.fixture
+async def connect(server: RunningServer, namespace: str) -> AsyncGenerator[Callable[..., Any]]:
+    """A broker of the same namespace for each call of it, as another process has one."""
+    async with AsyncExitStack() as stack:
+
+        async def connected(**options: Any) -> AsyncBroker:
+            given: dict[str, Any] = {"namespace": namespace, "settings": QUICK} | options
+            return await stack.enter_async_context(AsyncBroker(server.url, **given))
+
+        yield connected
+
+
+@pytest.fixture
+async def broker(connect: Callable[..., Any]) -> AsyncBroker:
+    """A broker of a new namespace, acting as Ada. Its time is moved by `clock`."""
+    made: AsyncBroker = await connect(by=ADA, rendering=MOVABLE)
+    return made
+
+
+@pytest.fixture
+def clock(server: RunningServer, namespace: str) -> Generator[Clock]:
+    clock = Clock(server.url, namespace)
+    yield clock
+    clock.close()
