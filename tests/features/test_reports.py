@@ -177,7 +177,7 @@ async def test_A12_a_wait_that_timed_out_eats_no_later_answer(broker: AsyncBroke
 
 
 async def test_A18_a_wait_is_consumed_once(broker: AsyncBroker) -> None:
-    """Off: guard `decided` of answer.lua, or `lease-state` of lease.lua: two continuations with two values."""
+    """Off: guard `decided` of answer.lua: the second value would be accepted, and a second continuation made ready."""
     paused = await broker.suspend("a", refund(), session="s")
     one = paused.interrupt_ids[0]
     told = [
