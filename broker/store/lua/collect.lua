@@ -36,8 +36,8 @@ local function needed(run, call, about)
   if not r.exists or r.f.state == RUN.FINISHED or r.f.state == RUN.WITHDRAWN then return false end
   local _, _, _, interrupt = call_record(run, call)
   local journal = key('journal', run, 'hash')
-  return interrupt == about and redis.call('HEXISTS', journal, 'r ' .. call) == 0
-    and (redis.call('EXISTS', journal) == 1 or string.sub(about, 1, 6) == 'early_')
+  if interrupt ~= about or redis.call('HGET', journal, 'r ' .. call) then return false end
+  return kinds[journal] == 'hash' or string.sub(about, 1, 6) == 'early_'
 end
 
 local function later(member, span)

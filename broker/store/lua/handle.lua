@@ -8,6 +8,7 @@ return each(function()
   local r = load('run', id)
   if not holds(r, fence, nonce) then return { 'stale_lease', r.f.state or '' } end
   local state = call_record(id, entry)
-  if state == CALL.AWAITING_COMPLETION then write('HSET', 'journal', id, 'h ' .. entry, handle) end --@guard handle-final
+  if state ~= CALL.AWAITING_COMPLETION then return { 'ok', state } end --@guard handle-final
+  write('HSET', 'journal', id, 'h ' .. entry, handle)
   return { 'ok', state }
 end)
