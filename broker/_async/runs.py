@@ -107,7 +107,7 @@ class Runs:
         """A run leased to this caller for the length of the block. Raises `UnknownId` where it cannot be leased now.
 
         The lease is renewed from a thread. A block that ends without `suspend`, `finish` or `fail` releases the run;
-        one that raises fails the attempt.
+        one that raises fails the attempt. One that pauses is left without an error.
         """
         p = await self._partition(run_id)
         a = await self._link.fetch(address.read_run_address(p, run_id))
@@ -170,15 +170,19 @@ async def held(link: Link, leased: runs.Leased) -> AsyncIterator[Run[Any]]:
         try:
             await run.load()
             yield run
-        except Exception as error:
-            await run.failed(error)
-            raise
         except Stopped:
             if run.is_held:
                 with contextlib.suppress(BrokerError):
                     await run.release()
             raise
-        if run.is_held:
+        except BaseException as error:
+            if run.is_paused:  # that is no error: the run goes on elsewhere when it is answered
+                return
+            await run.failed(error)
+            raise
+        if run._fault is not None and not run.is_paused:  # noqa: SLF001 - the same house
+            await run.failed(run._fault)  # noqa: SLF001
+        elif run.is_held:
             await run.release()
 
 

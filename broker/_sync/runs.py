@@ -108,7 +108,7 @@ class Runs:
         """A run leased to this caller for the length of the block. Raises `UnknownId` where it cannot be leased now.
 
         The lease is renewed from a thread. A block that ends without `suspend`, `finish` or `fail` releases the run;
-        one that raises fails the attempt.
+        one that raises fails the attempt. One that pauses is left without an error.
         """
         p = self._partition(run_id)
         a = self._link.fetch(address.read_run_address(p, run_id))
@@ -171,15 +171,19 @@ def held(link: Link, leased: runs.Leased) -> Iterator[Run[Any]]:
         try:
             run.load()
             yield run
-        except Exception as error:
-            run.failed(error)
-            raise
         except Stopped:
             if run.is_held:
                 with contextlib.suppress(BrokerError):
                     run.release()
             raise
-        if run.is_held:
+        except BaseException as error:
+            if run.is_paused:  # that is no error: the run goes on elsewhere when it is answered
+                return
+            run.failed(error)
+            raise
+        if run._fault is not None and not run.is_paused:  # noqa: SLF001 - the same house
+            run.failed(run._fault)  # noqa: SLF001
+        elif run.is_held:
             run.release()
 
 

@@ -17,6 +17,7 @@ SEGMENTS: Final[dict[str, str]] = {
     "input": ":input:",
     "state": ":state:",
     "calls": ":calls:",
+    "journal": ":journal:",
     "result": ":result:",
     "errors": ":errors:",
     # records, by interrupt
