@@ -119,6 +119,9 @@ class Attempt:
         """Makes the suspension when the last journal call of the attempt has parked or ended."""
         if not self._is_settled():
             return
+        if not self._run.is_held:
+            self.end(StaleLease(self._run.id))
+            return
         await breathe()
         with self._guard:
             if not self._is_settled():

@@ -10,7 +10,7 @@ from ..core.answers import Principal
 from ..core.entries import codec_of
 from ..core.limits import JSON
 from ..core.models import InputRecord, Interrupt, InterruptState, ResultRecord
-from ..core.outcomes import Accepted, Outcome, Replayed
+from ..core.outcomes import Accepted, NotDurable, Outcome, Replayed
 from ..core.records import InterruptRecord, Resolution
 from ..core.states import Mode, RunState
 from ..core.toolcalls import ToolCall
@@ -70,6 +70,7 @@ class Run(Generic[T]):
         self.checkpointed: JSON = None
         self.is_held: bool = True
         self._fault: BaseException | None = None
+        self._unconfirmed = ""
         self._journal = Journal(self)
 
     def __repr__(self) -> str:
@@ -181,7 +182,8 @@ class Run(Generic[T]):
         """Stores the pause and asks its questions, all or nothing, and ends the lease: return from the handler now.
 
         Without interrupts, the pending calls of `state` become approvals. In mode `each` the ids in `keep` stay open.
-        Safe to repeat. Raises `InvalidInput`, `StaleLease`, and `Refused` with the outcome for everything else.
+        Safe to repeat. Raises `InvalidInput`, `StaleLease`, and `Refused` with the outcome for everything else; after
+        `NotDurable` the run has paused, and a repeat waits again.
         """
         self._check()
         return await self._suspend(*interrupts, state=state, mode=mode, keep=keep)
@@ -202,12 +204,20 @@ class Run(Generic[T]):
         )  # fmt: skip
 
         with self._ending():
-            outcome = await suspend(self._link, self._leased.partition, pause, self._old)
+            try:
+                outcome = await suspend(self._link, self._leased.partition, pause, self._old)
+            except Refused as refused:
+                if isinstance(refused.outcome, NotDurable):
+                    self._end()
+                raise
             self._end()
         return outcome
 
     async def finish(self, result: JSON = None, *, by: Principal | None = None) -> RunState:
-        """Closes the run with its result. Safe to repeat. In mode `each` a run with more to do goes on instead."""
+        """Closes the run with its result. Safe to repeat. In mode `each` a run with more to do goes on instead.
+
+        Raises `StaleLease`, and `Refused` with `NotDurable`: then it is closed, and a repeat waits again.
+        """
         self._check()
         data = ResultRecord(result=result).to_bytes(most=self._link.settings.limits.record_bytes)
         who = by or self._link.by
@@ -257,7 +267,7 @@ class Run(Generic[T]):
         Once it has ended, a repeat is told that the lease is stale. Where it was our own repeat, since the first reply
         was lost, `done` says by the run's record whether the first try did it.
         """
-        if not self.is_held:
+        if not self.is_held and self._unconfirmed != command.script:
             raise StaleLease(self.id)
         with self._ending():
             try:
@@ -269,13 +279,17 @@ class Run(Generic[T]):
                 if now.fence != self.fence or not done(now):
                     raise
                 state = now.state
+            except Refused:  # it happened, and does not last for certain
+                self._end(unconfirmed=command.script)
+                raise
             self._end()
         return state
 
     def _ending(self) -> contextlib.AbstractContextManager[None]:
         return self._renewal.ending() if self._renewal else contextlib.nullcontext()
 
-    def _end(self) -> None:
+    def _end(self, *, unconfirmed: str = "") -> None:
+        self._unconfirmed = unconfirmed
         self.is_held = False
         if self._renewal is not None:
             self._renewal.remove()

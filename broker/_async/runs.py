@@ -13,7 +13,7 @@ from ..core.models import InterruptState
 from ..core.outcomes import Outcome
 from ..core.records import RunRecord
 from ..core.states import CLOSED, RunState
-from ..errors import BrokerError, Corrupt, UnknownId
+from ..errors import AttemptOver, BrokerError, Corrupt, UnknownId
 from ..renewer import Renewer
 from ..store import prepare
 from ..store.commands import address, reads, runs
@@ -179,6 +179,8 @@ async def held(link: Link, leased: runs.Leased) -> AsyncIterator[Run[Any]]:
             if run.is_paused:  # that is no error: the run goes on elsewhere when it is answered
                 return
             await run.failed(error)
+            if isinstance(error, AttemptOver):
+                raise run._cause(error) from None  # noqa: SLF001 - the same house
             raise
         if run._fault is not None and not run.is_paused:  # noqa: SLF001 - the same house
             await run.failed(run._fault)  # noqa: SLF001

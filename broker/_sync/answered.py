@@ -3,13 +3,14 @@
 
 from typing import Any
 
-from ..core.answers import Approve, Edit
+from ..core.answers import Approve, Edit, Verdict
 from ..core.entries import Result
 from ..core.models import Action
 from ..core.records import InterruptRecord
 from ..errors import Corrupt
 from ..store.commands import address, reads
 from ..store.commands.address import Address, early_identity
+from ..store.commands.values import usable
 
 
 class Answered:
@@ -64,12 +65,17 @@ class Answered:
         agreed = found.resolution.answer if found is not None and found.resolution is not None else None
         return Action(tool=asked.tool, arguments=agreed.arguments) if isinstance(agreed, Edit) else asked
 
-    def check(self, call: str, asked: Action, running: Action) -> None:
-        """P1: after the begin, before the effect, the verdict is read once more. Raises `Corrupt` where it says no."""
+    def slot(self, call: str) -> str:
+        """Where the verdict about a call lies; empty where no question about it is known."""
         at = self._address(call)
-        slot = (at.verdict or at.interrupt) if at is not None else call
-        verdict = self._link.fetch(reads.read_verdict(self._leased.partition, slot))
-        key = self._leased.partition.key("verdict", slot)
+        return (at.verdict or at.interrupt) if at is not None else ""
+
+    def check(self, call: str, asked: Action, running: Action, read: Any) -> None:
+        """P1: `read` is what lay there after the begin, before the effect. Raises `Corrupt` where that says no."""
+        at, slot = self._address(call), self.slot(call)
+        key = self._leased.partition.key("verdict", slot or call)
+        stored = usable(read, key)
+        verdict = Verdict.from_bytes(stored, key=key) if stored else None
         if at is None or verdict is None:
             raise Corrupt(key, "it is not there, and a call was about to run by it")
         about = at.interrupt if slot == at.interrupt else early_identity(at.session, call)

@@ -120,6 +120,9 @@ class Attempt:
         """Makes the suspension when the last journal call of the attempt has parked or ended."""
         if not self._is_settled():
             return
+        if not self._run.is_held:
+            self.end(StaleLease(self._run.id))
+            return
         breathe()
         with self._guard:
             if not self._is_settled():

@@ -21,8 +21,10 @@ from ..errors import (
     InvalidInput,
     JournalMismatch,
     Paused,
+    Refused,
     RosterMismatch,
     StaleLease,
+    Unavailable,
 )
 from ..store.commands import entries
 from ..store.commands.entries import Begun, Entry, Told
@@ -54,12 +56,14 @@ class Calling:
         """How a call ended. Raises `Parked` where somebody must be asked or waited for."""
         asked = Action(tool=tool.name, arguments=arguments)
         again = tool.verify is None and tool.on_doubt is Doubt.AGAIN
+        approved = False
         for _ in range(LOOKS):
             running = self._answered.running(name, asked)
             token = mark_token(self._run.session_id, self._run.id, name)
             begun = self.begin(
                 Entry(name, asked.digest, running.digest, gated=tool.gated, long=tool.long_running,
-                      interrupt=self._answered.interrupt(name), token=token, again=again)
+                      interrupt=self._answered.interrupt(name), token=token, again=again, approved=approved),
+                self._answered.slot(name),
             )  # fmt: skip
             match begun.told:
                 case Told.ASKED:
@@ -68,7 +72,7 @@ class Calling:
                     found = self._doubt(tool, asked, running, name, begun)
                     if found is not None:
                         return found
-                    again = True
+                    again, approved = True, tool.verify is None
                 case Told.RUN:
                     return self._execute(tool, asked, running, name, begun)
                 case _:
@@ -124,7 +128,7 @@ class Calling:
     def _execute(self, tool: Tool, asked: Action, running: Action, name: str, begun: Begun) -> Result:
         if tool.gated or self._answered.interrupt(name):
             with self._ending():
-                self._answered.check(name, asked, running)
+                self._answered.check(name, asked, running, begun.verdict)
         made = self._made(tool, running, name, begun)
         return self._end_call(tool, asked, name, made)
 
@@ -215,9 +219,9 @@ class Calling:
 
     # The scripts -----------------------------------------------------------------------------------------------
 
-    def begin(self, entry: Entry) -> Begun:
-        """What becomes of an entry; it is written ahead where it is to run."""
-        return self.write(entries.begin(self._leased, entry, self._link.settings.limits))
+    def begin(self, entry: Entry, slot: str = "") -> Begun:
+        """What becomes of an entry; it is written ahead where it is to run. `slot` is where its verdict lies."""
+        return self.write(entries.begin(self._leased, entry, self._link.settings.limits, slot))
 
     def end(self, name: str, result: Result, refused: str = "") -> Result | None:
         """The result that is recorded from now on; None where a completion came before its question."""
@@ -241,10 +245,17 @@ class Calling:
         write_result(result, self._link.settings.limits.record_bytes + SLACK_BYTES)
 
     def write(self, command: Command[T]) -> T:
-        """What a script says. Whatever goes wrong with it ends the attempt: nobody knows what is recorded."""
+        """What a script says. Whatever goes wrong with it ends the attempt: nobody knows what is recorded.
+
+        That includes what did not reach its class in time: a begin that may be lost again runs nothing (P1).
+        """
         with self._ending():
-            result: T = self._link.run(command)
-        return result
+            try:
+                result: T = self._link.run(command)
+                return result
+            except Refused as refused:
+                missed = refused.outcome
+            raise Unavailable(f"{command.script} was not confirmed: {missed.code}", unsure=True)
 
     @contextmanager
     def _ending(self) -> Iterator[None]:

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import msgpack
 from pydantic import TypeAdapter, ValidationError
-from pydantic.errors import PydanticSchemaGenerationError
+from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from ..errors import InvalidInput
@@ -231,6 +231,8 @@ def _new_codec(function: Callable[..., Any]) -> Codec:
         return Codec(None)
     try:
         return Codec(TypeAdapter(wanted))
-    except PydanticSchemaGenerationError:
+    except PydanticUserError as error:
+        if error.code == "typed-dict-version":  # plain maps, which an older Python hides the types of
+            return Codec(None)
         problem = "returns a type that cannot be written as JSON"
     raise InvalidInput("step", problem, "JSON, pydantic models, dataclasses and what they are made of")

@@ -133,7 +133,9 @@ def answer(p: Partition, pairs: Sequence[tuple[Address, Said]]) -> Command[Outco
         )
         for a, s in pairs
     )
-    return Command("answer", p, items, lambda n, reply: told(reply, pairs[n][0].interrupt, pairs[n][0]))
+    return Command(
+        "answer", p, items, lambda n, reply: told(reply, pairs[n][0].interrupt, pairs[n][0]), confirm=True
+    )
 
 
 def answer_unknown(p: Partition, interrupt: str, said: Said, longest: timedelta) -> Command[Outcome]:
@@ -142,7 +144,9 @@ def answer_unknown(p: Partition, interrupt: str, said: Said, longest: timedelta)
     args = (interrupt, "", "", "", "", said.op, said.kind, said.mark, said.verdict, said.by, said.seen, said.action, "",
             0, micros(longest))  # fmt: skip
     about = About(interrupts=(interrupt,), operation=said.op)
-    return Command("answer", p, (Item(keys, args, about),), lambda _, reply: told(reply, interrupt))
+    return Command(
+        "answer", p, (Item(keys, args, about),), lambda _, reply: told(reply, interrupt), confirm=True
+    )
 
 
 def answer_call(
@@ -166,4 +170,4 @@ def answer_call(
         return told(reply, at.interrupt if at else a.call, at)
 
     about = About(a.session, a.run, (), said.op)
-    return Command("answer", p, (Item(tuple(keys), args, about),), decode)
+    return Command("answer", p, (Item(tuple(keys), args, about),), decode, confirm=True)

@@ -1,6 +1,6 @@
 """The run's journal as values: begin, end, handle, cut, and what is read of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ from ...core.wire import decode, encode
 from ...errors import Corrupt, JournalFull, JournalMismatch, StaleLease
 from ..keys import Partition
 from .runs import Leased
-from .values import About, Command, Item, Read, Reply, text
+from .values import About, Command, Item, Read, Reply, Then, text
 
 STEP: Final = "\x1f"
 """Before the name of a step: no call id can begin with it."""
@@ -37,6 +37,8 @@ class Begun:
     detail: bytes = b""
     attempt: int = 0
     token: str = ""
+    verdict: Any = None
+    """The reply to the read of its verdict, after it was written ahead and confirmed."""
 
     @property
     def code(self) -> str:
@@ -62,6 +64,8 @@ class Entry:
     token: str = ""
     again: bool = False
     """Whether it may run although it was begun under an earlier lease."""
+    approved: bool = False
+    """Whether somebody was asked about that and said yes."""
 
 
 def _keys(leased: Leased, interrupt: str = "") -> tuple[str, ...]:
@@ -84,8 +88,11 @@ def _stale(reply: Reply, leased: Leased) -> str:
     return word
 
 
-def begin(leased: Leased, entry: Entry, limits: Limits) -> Command[Begun]:
-    """Writes ahead that an entry is about to run, unless it ran, waits, or must be asked for first."""
+def begin(leased: Leased, entry: Entry, limits: Limits, slot: str = "") -> Command[Begun]:
+    """Writes ahead that an entry is about to run, unless it ran, waits, or must be asked for first.
+
+    `slot` is where the verdict about it lies: it is read again afterwards, on the connection that confirmed (P1).
+    """
 
     def decode_begun(_: int, reply: Reply) -> Begun:
         word, run = _stale(reply, leased), leased.token.run
@@ -101,7 +108,12 @@ def begin(leased: Leased, entry: Entry, limits: Limits) -> Command[Begun]:
     args = (entry.name, entry.digest, entry.running, int(entry.gated), int(entry.long), entry.interrupt, entry.token,
             int(entry.again), limits.journal_entries, limits.journal_bytes)  # fmt: skip
     item = _item(leased, args, entry.interrupt, entry.name)
-    return Command("begin", leased.partition, (item,), decode_begun)
+    then = None
+    if slot:
+        read = ("GET", leased.partition.key("verdict", slot))
+        then = Then((read,), lambda begun, replies: replace(begun, verdict=replies[0]))
+    waits = entry.gated or entry.long or entry.approved
+    return Command("begin", leased.partition, (item,), decode_begun, confirm=waits, then=then)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +142,7 @@ def end(leased: Leased, name: str, result: bytes, refused: str = "") -> Command[
                 raise Corrupt(key, f"entry {name!r} is {text(reply[-1])}, and its result came")
 
     item = _item(leased, (name, result, refused), entry=name)
-    return Command("end", leased.partition, (item,), decode_end)
+    return Command("end", leased.partition, (item,), decode_end, confirm=True)
 
 
 def handle(leased: Leased, name: str, value: JSON) -> Command[str]:
@@ -141,7 +153,7 @@ def handle(leased: Leased, name: str, value: JSON) -> Command[str]:
         return text(reply[1])
 
     item = _item(leased, (name, encode({"handle": value})), entry=name)
-    return Command("handle", leased.partition, (item,), decode_handle)
+    return Command("handle", leased.partition, (item,), decode_handle, confirm=True)
 
 
 def cut(leased: Leased, number: int, state: JSON) -> Command[str]:

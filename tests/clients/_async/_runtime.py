@@ -4,6 +4,10 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from broker import Run
+
+__all__ = ["Run", "begin", "result", "together"]
+
 T = TypeVar("T")
 
 

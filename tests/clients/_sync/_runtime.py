@@ -4,6 +4,10 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from broker import BlockingRun as Run
+
+__all__ = ["Run", "begin", "result", "together"]
+
 T = TypeVar("T")
 
 
