@@ -16,7 +16,7 @@ venv: .venv/.dev  ## make .venv with the project (editable), its extras, the lin
 demo: .venv/.run  ## agents pause, are answered and go on elsewhere: a show of two minutes
 	$(BIN)/broker demo
 
-bench: .venv/.bench  ## the broker beside Redis by hand: table and plot into benchmarks/results, under two minutes
+bench: .venv/.bench  ## the broker beside Redis by hand: table and plot into benchmarks/results, about two minutes
 	$(BIN)/python -m benchmarks
 
 test: .venv/.dev  ## every test that needs nothing installed by root

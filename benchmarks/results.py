@@ -1,6 +1,7 @@
 """Results as a file: what was measured, on what, with what; and what is wrong with it."""
 
 import json
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +21,7 @@ FOLDER: Final = Path(__file__).with_name("results")
 
 def collect(*, parts: tuple[str, ...], rounds: int, tiny: bool, say: Say) -> dict[str, Any]:
     """Runs the parts and gives everything that goes into the file. `tiny` runs them without meaning."""
-    began = time.monotonic()
+    began, load = time.monotonic(), os.getloadavg()[0]
     with ServerProcess(port=0) as server:
         found: dict[str, Any] = {
             "format": FORMAT,
@@ -40,7 +41,9 @@ def collect(*, parts: tuple[str, ...], rounds: int, tiny: bool, say: Say) -> dic
             found["measures"] |= measures
     if "micro" in parts:
         found["micro"] = _micro(tiny=tiny, say=say)
-    return found | {"seconds": round(time.monotonic() - began, 1)}
+    found["seconds"] = round(time.monotonic() - began, 1)
+    found["load"] = {"before": round(load, 2), "after": round(os.getloadavg()[0], 2)}
+    return found
 
 
 def _micro(*, tiny: bool, say: Say) -> dict[str, Any]:

@@ -92,6 +92,8 @@ def report(results: Mapping[str, Any]) -> str:
         f"{about['processor']}, {about['cores']} cores, {about['memory_gib']} GiB, {about['system']}; "
         f"Python {made['python']}, redis-py {made['redis']}, {made['server']}; {results['made_at']}"
     )
+    if load := results.get("load"):
+        head += f"; load {load['before']} before, {load['after']} after"
     parts = [head]
     for name, series in results["series"].items():
         parts.append(f"{name}: {series['rounds']} rounds, floor {series['floor']}, median (lowest-highest)")

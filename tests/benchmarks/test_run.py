@@ -49,13 +49,14 @@ def test_it_says_what_it_is_of(found: Found) -> None:
     assert found["settings"]["server"]["appendfsync"] == "everysec"
     assert found["settings"]["broker"] == "default"
     assert found["tiny"] is True
+    assert set(found["load"]) == {"before", "after"}
     assert len(found["made_at"]) == len("2026-01-01T00:00:00Z")
 
 
 def test_every_variant_has_its_figures_and_lost_nothing(found: Found) -> None:
     expected = {
         "lifecycle": (["redis-syncb", "redis-aio", "broker"], ["per_s", "server_us", "python_us"]),
-        "latency": (["redis-syncb", "broker"], ["p50_ms", "p99_ms", "server_us", "python_us"]),
+        "latency": (["redis-syncb", "broker"], ["per_s", "p50_ms", "p99_ms", "server_us", "python_us"]),
     }
     for name, (variants, figures) in expected.items():
         series = found["series"][name]
