@@ -14,7 +14,7 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from ..errors import InvalidInput
-from .answers import Complete, Fail, Reject, Respond
+from .answers import Cancel, Complete, Fail, Reject, Respond
 from .digest import action_digest
 from .fields import Id, Json
 from .limits import JSON, check_json
@@ -93,7 +93,8 @@ def _after(asked: Interrupt) -> str:
 
 
 def _ended(ended: Resolution, who: str, after: str) -> Failure:
-    said = f": {ended.reason}" if ended.reason else ""
+    reason = ended.answer.reason if isinstance(ended.answer, Cancel) else ended.reason
+    said = f": {reason}" if reason else ""
     match ended.state:
         case Settlement.EXPIRED:
             return Failure(kind="expired", text=f"Nobody answered in time. {after}")
