@@ -256,6 +256,39 @@ async def test_bells_are_trimmed_and_nobody_owes_what_is_gone(
         assert client.xpending(p.key("interrupts"), "approvals")["pending"] == 0
 
 
+async def test_P9_one_sweep_a_period_after_a_loss_rings_again(
+    timed: AsyncBroker, sweeper: Sweeper, clock: Clock, server: RunningServer, namespace: str
+) -> None:
+    """Sweeps are at most a period apart, so that is within two. Off: `_ring`, or the guard `ring-lost`."""
+    p = Keyspace(namespace, 1).partition(0)
+    one = (await timed.suspend("a", approval(), session="s")).interrupt_ids[0]
+    with redis.Redis.from_url(server.url) as client:
+        client.xgroup_create(p.key("interrupts"), "approvals", "0")
+        client.xtrim(p.key("interrupts"), maxlen=0)
+        await sweep(sweeper)
+        assert client.xlen(p.key("interrupts")) == 0  # its bell may be on its way yet
+        clock.advance(QUICK.sweep_every)
+        await sweep(sweeper)
+        ((_, entry),) = client.xrange(p.key("interrupts"))
+        assert entry[b"interrupt"].decode() == one
+        await sweep(sweeper)
+        assert client.xlen(p.key("interrupts")) == 1  # and not at every sweep
+
+
+async def test_P9_the_second_sweep_that_sees_a_ready_run_wakes_its_workers(
+    timed: AsyncBroker, sweeper: Sweeper, server: RunningServer, namespace: str
+) -> None:
+    """Off: `_ring_ready`."""
+    bell = Keyspace(namespace, 1).partition(0).key("bell", "agents:a:")
+    await timed.start("a", session="s")
+    with redis.Redis.from_url(server.url) as client:
+        client.delete(bell)
+        await sweep(sweeper)
+        assert client.xlen(bell) == 0
+        await sweep(sweeper)
+        assert client.xlen(bell) == 1
+
+
 async def test_memory_stays_flat(
     timed: AsyncBroker, sweeper: Sweeper, clock: Clock, server: RunningServer, namespace: str
 ) -> None:

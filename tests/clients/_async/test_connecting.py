@@ -184,6 +184,16 @@ async def test_what_a_namespace_is_was_settled_when_it_was_made(
             AsyncBroker(server.url, **wrong)
 
 
+async def test_who_only_looks_makes_no_namespace(server: RunningServer, namespace: str) -> None:
+    async with AsyncBroker(server.url, namespace=namespace, create=False) as looking:
+        assert (await looking.fleet()).open == 0
+        assert (await looking.inbox.list()).items == ()
+    with redis.Redis.from_url(server.url) as client:
+        assert client.exists(f"{{{namespace}}}:meta") == 0
+    async with AsyncBroker(server.url, namespace=namespace, partitions=3) as made:
+        assert made._link.space.count == 3
+
+
 async def test_sessions_are_spread_over_partitions(server: RunningServer, namespace: str) -> None:
     async with AsyncBroker(server.url, namespace=namespace, partitions=3, by=ADA) as broker:
         paused = [await broker.suspend("support", refund(n), session=f"s{n}") for n in range(12)]

@@ -101,6 +101,19 @@ async def test_who_waits_is_told_when_it_happens(broker: AsyncBroker) -> None:
     assert (last.state, last.result) == (RunState.FINISHED, {"n": 1})
 
 
+async def test_each_noun_waits_for_its_own(broker: AsyncBroker) -> None:
+    paused = await broker.suspend("support", refund(), session="s")
+    waits = begin(lambda: broker.inbox.wait(paused.interrupt_ids[0], 10))
+    await broker.inbox.answer(paused.interrupt_ids[0], Approve(), by=ADA)
+    assert (await result(waits)).by == ADA
+    closes = begin(lambda: broker.runs.wait(paused.run_id, 10))
+    await broker.runs.withdraw(paused.run_id)
+    assert (await result(closes)).state is RunState.WITHDRAWN
+    for wait, strange in ((broker.inbox.wait, "int_" + "0" * 36), (broker.runs.wait, "run_" + "0" * 30)):
+        with pytest.raises(UnknownId):
+            await wait(strange, 0)
+
+
 async def test_a_run_that_dies_is_told_too(broker: AsyncBroker) -> None:
     started = await broker.start("support", session="s")
     waits = begin(lambda: broker.wait(started.run_id, 10))

@@ -183,6 +183,16 @@ def test_what_a_namespace_is_was_settled_when_it_was_made(
             Broker(server.url, **wrong)
 
 
+def test_who_only_looks_makes_no_namespace(server: RunningServer, namespace: str) -> None:
+    with Broker(server.url, namespace=namespace, create=False) as looking:
+        assert (looking.fleet()).open == 0
+        assert (looking.inbox.list()).items == ()
+    with redis.Redis.from_url(server.url) as client:
+        assert client.exists(f"{{{namespace}}}:meta") == 0
+    with Broker(server.url, namespace=namespace, partitions=3) as made:
+        assert made._link.space.count == 3
+
+
 def test_sessions_are_spread_over_partitions(server: RunningServer, namespace: str) -> None:
     with Broker(server.url, namespace=namespace, partitions=3, by=ADA) as broker:
         paused = [broker.suspend("support", refund(n), session=f"s{n}") for n in range(12)]

@@ -102,6 +102,19 @@ def test_who_waits_is_told_when_it_happens(broker: Broker) -> None:
     assert (last.state, last.result) == (RunState.FINISHED, {"n": 1})
 
 
+def test_each_noun_waits_for_its_own(broker: Broker) -> None:
+    paused = broker.suspend("support", refund(), session="s")
+    waits = begin(lambda: broker.inbox.wait(paused.interrupt_ids[0], 10))
+    broker.inbox.answer(paused.interrupt_ids[0], Approve(), by=ADA)
+    assert (result(waits)).by == ADA
+    closes = begin(lambda: broker.runs.wait(paused.run_id, 10))
+    broker.runs.withdraw(paused.run_id)
+    assert (result(closes)).state is RunState.WITHDRAWN
+    for wait, strange in ((broker.inbox.wait, "int_" + "0" * 36), (broker.runs.wait, "run_" + "0" * 30)):
+        with pytest.raises(UnknownId):
+            wait(strange, 0)
+
+
 def test_a_run_that_dies_is_told_too(broker: Broker) -> None:
     started = broker.start("support", session="s")
     waits = begin(lambda: broker.wait(started.run_id, 10))
