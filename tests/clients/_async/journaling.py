@@ -51,6 +51,11 @@ class Agent:
         self._run.is_held = False
         raise Died
 
+    def stop_renewing(self) -> None:
+        """The lease of this attempt is renewed no more, and nobody tells the attempt."""
+        assert self._run is not None
+        self._run._ended()
+
     async def record(self) -> RunRecord:
         """The run as it is stored."""
         return await self.broker.runs.get(self.run_id)

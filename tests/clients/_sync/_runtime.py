@@ -5,8 +5,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from broker import BlockingRun as Run
+from broker.testing import wait_until as until
 
-__all__ = ["Run", "begin", "result", "together"]
+__all__ = ["Run", "begin", "result", "together", "until"]
 
 T = TypeVar("T")
 
