@@ -1,6 +1,7 @@
 """When a pause is over: at the last answer, at the first, or at each."""
 
 import itertools
+from datetime import timedelta
 
 import pytest
 
@@ -33,6 +34,20 @@ def test_the_first_of_n_decides_and_the_others_are_superseded(world: World) -> N
     assert [world.settled(i) for i in ids] == ["superseded", "resolved", "superseded"]
     assert (world.state(place), world.client.zcard(world.key("open"))) == ("ready", 0)
     assert [world.answer(i, op="late").code for i in ids] == ["superseded", "already_decided", "superseded"]
+
+
+def test_what_a_deadline_decided_for_others_is_superseded_too(world: World) -> None:
+    """Mode first: nobody answered the first one in time; that says nothing about the second one's deadline."""
+    place, (a, b) = world.asked(
+        approval("c1", expires_in=timedelta(minutes=1)), approval("c2"), mode=Mode.FIRST
+    )
+    world.forward(minutes=2)
+    assert world.expire(a) == [True]
+    assert (world.answer(a).code, world.answer(b).code, world.state(place)) == (
+        "expired",
+        "superseded",
+        "ready",
+    )
 
 
 def test_each_answer_makes_the_run_ready_and_none_is_lost(world: World) -> None:

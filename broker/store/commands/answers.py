@@ -109,8 +109,6 @@ def _invalid(field: str, allowed: str) -> Outcome:
 
 
 def _settled(state: str, at: datetime | None, answer: str, by: Principal | None, op: str) -> Outcome:
-    if op.startswith("expire "):  # by its policy, a default answer included: nobody was first
-        return Expired(at=at)
     match state:
         case Settlement.EXPIRED:
             return Expired(at=at)
@@ -118,6 +116,8 @@ def _settled(state: str, at: datetime | None, answer: str, by: Principal | None,
             return Withdrawn(by=by, at=at)
         case Settlement.SUPERSEDED:
             return Superseded(at=at)
+        case _ if op.startswith("expire "):  # its policy's default answer: nobody was first
+            return Expired(at=at)
         case _:
             kind = AnswerKind(answer) if answer in set(AnswerKind) else None
             return AlreadyDecided(winner=Winner(by=by, at=at, answer=kind, op=op))
