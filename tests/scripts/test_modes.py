@@ -106,6 +106,15 @@ def test_a_kept_question_follows_the_mode_of_its_new_pause(world: World, mode: M
     assert world.state(place) == ("waiting" if mode is Mode.ALL else "ready")
 
 
+def test_a_pause_that_only_keeps_questions_is_on_record(world: World) -> None:
+    """P14: it asks nothing new, and is a transition all the same."""
+    place, (a, b) = world.asked(approval("c1"), approval("c2"), mode=Mode.EACH)
+    world.answer(a)
+    assert world.ask(world.leased(place, "n2"), mode=Mode.EACH, keep=[b]).code == "accepted"
+    last = world.history()[-1]
+    assert (last.event, last.run_id, last.seq, last.interrupt_id) == ("suspended", place.run, 2, None)
+
+
 def test_a_dead_run_takes_answers_and_stays_dead(world: World) -> None:
     """Rule 24: B's answer wakes nothing; after the operator both are handed out."""
     place, lease, (a, b) = each(world)
