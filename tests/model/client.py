@@ -14,7 +14,11 @@ T = TypeVar("T")
 BEGINNING = 1_800_000_000_000_000
 """The time at which each example begins, in microseconds."""
 
-PIN = "redis.call('SET', KEYS[1], ARGV[1] - redis.call('TIME')[1] * 1000000 - redis.call('TIME')[2]) return 'OK'"
+PIN = """
+local time = redis.call('TIME')
+redis.call('SET', KEYS[1], ARGV[1] - time[1] * 1000000 - time[2])
+return time
+"""
 
 
 class Answered(NamedTuple):
@@ -23,6 +27,8 @@ class Answered(NamedTuple):
     replies: list[Any]
     results: list[Any]
     seen: Any
+    took: int
+    """Microseconds from the setting of the clock to the end."""
 
 
 class Client(World):
@@ -62,11 +68,13 @@ class Client(World):
             pipe.execute_command("EVALSHA", script.sha, len(keys), *keys, *args)
             for one in look.commands:
                 pipe.execute_command(*one)
-            pinned, replies, *seen = pipe.execute(raise_on_error=False)
-        for found in (pinned, replies):
+            pipe.execute_command("TIME")
+            began, replies, *seen, ended = pipe.execute(raise_on_error=False)
+        for found in (began, replies, *seen):
             if isinstance(found, redis.RedisError):
                 raise found
-        return Answered(replies, command.read(replies), look.decode(seen))
+        took = (int(ended[0]) - int(began[0])) * 1_000_000 + int(ended[1]) - int(began[1])
+        return Answered(replies, command.read(replies), look.decode(seen), took)
 
     def drop_all(self) -> None:
         """Removes every key of the namespace."""
