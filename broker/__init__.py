@@ -20,6 +20,7 @@ from .core.answers import (
     Verdict,
     parse_answer,
 )
+from .core.diagnosis import Awaited, Cause, Checked, Finding, Trouble, Why
 from .core.dispositions import (
     AwaitingCompletion,
     AwaitingConfirmation,
@@ -89,6 +90,7 @@ __all__ = [
     "Approve",
     "AsyncBroker",
     "Audience",
+    "Awaited",
     "AwaitingCompletion",
     "AwaitingConfirmation",
     "BlockingRun",
@@ -97,6 +99,8 @@ __all__ = [
     "CallRecord",
     "CallState",
     "Cancel",
+    "Cause",
+    "Checked",
     "Complete",
     "Conflict",
     "Corrupt",
@@ -107,6 +111,7 @@ __all__ = [
     "Edit",
     "Expired",
     "Fail",
+    "Finding",
     "Fleet",
     "Full",
     "HistoryEntry",
@@ -152,6 +157,7 @@ __all__ = [
     "SubagentOutcome",
     "Superseded",
     "Sweeper",
+    "Trouble",
     "Unavailable",
     "Unknown",
     "UnknownAnswer",
@@ -162,6 +168,7 @@ __all__ = [
     "Value",
     "Verdict",
     "WaitTimeout",
+    "Why",
     "Winner",
     "Withdrawn",
     "Worker",
