@@ -195,13 +195,10 @@ def _leased(known: Known) -> dict[str, Any]:
 
 
 def _dead(known: Known) -> dict[str, Any]:
-    reason = (
-        f"It is dead after {known.run.tries} failed attempts; an operator decides."
-        if known.run.tries
-        else "It is dead."
-    )
+    count = len(known.run.errors)
+    after = f", after {'a failure' if count == 1 else f'{count} failures'}" if count else ""
     remedy = f"Repair what failed, then `broker requeue {known.run.id}`; `broker withdraw` closes it."
-    return {"cause": Cause.OPERATOR} | _stuck(reason, remedy)
+    return {"cause": Cause.OPERATOR} | _stuck(f"It is dead{after}: an operator decides.", remedy)
 
 
 def _closed(known: Known) -> dict[str, Any]:

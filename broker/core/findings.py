@@ -72,9 +72,9 @@ def of_pool(
     """The ready runs of a pool: somebody takes them. `run` is the best of them, ready since about `since`."""
     takers = [one for one in by.workers if could_take(one, queue, agent, build or None)]
     pool = f"agent {agent} on queue {queue}" + (f", build {build}" if build else "")
-    many = f"{count} runs are" if count > 1 else "1 run is"
+    many, them = (f"{count} runs are", "them") if count > 1 else ("1 run is", "it")
     if not takers:
-        text = f"{many} ready for {pool}, and no worker that is alive takes them."
+        text = f"{many} ready for {pool}, and no worker that is alive takes {them}."
         remedy = f"Start a worker for {pool}, or `broker move RUN QUEUE` to one that has workers."
         yield Finding(trouble=Trouble.NO_WORKER, text=text, remedy=remedy, run_id=run)
     elif by.is_late(since) and any(one.holding < one.concurrency for one in takers):

@@ -60,7 +60,7 @@ def test_why_as_json_has_stable_keys(cli: Cli, ask: Ask, broker: Broker) -> None
         ("busy", "It is ready, and the worker for it has no room."),
         ("leased", "worker-1 runs it."),
         ("failed", "Its last attempt failed; it is to come back, and no process sweeps."),
-        ("dead", "It is dead after 10 failed attempts; an operator decides."),
+        ("dead", "It is dead, after a failure: an operator decides."),
         ("finished", "It is finished."),
         ("unread", "Nobody reads the completions, and int_"),
     ],
