@@ -20,6 +20,7 @@ from .core.answers import (
     Verdict,
     parse_answer,
 )
+from .core.diagnosis import Awaited, Cause, Checked, Finding, Trouble, Why
 from .core.dispositions import (
     AwaitingCompletion,
     AwaitingConfirmation,
@@ -95,6 +96,7 @@ __all__ = [
     "Approve",
     "AsyncBroker",
     "Audience",
+    "Awaited",
     "AwaitingCompletion",
     "AwaitingConfirmation",
     "BlockingRun",
@@ -105,6 +107,8 @@ __all__ = [
     "CallRecord",
     "CallState",
     "Cancel",
+    "Cause",
+    "Checked",
     "Complete",
     "Conflict",
     "Corrupt",
@@ -117,6 +121,7 @@ __all__ = [
     "Edit",
     "Expired",
     "Fail",
+    "Finding",
     "Fleet",
     "Full",
     "HistoryEntry",
@@ -168,6 +173,7 @@ __all__ = [
     "Superseded",
     "Sweeper",
     "Tool",
+    "Trouble",
     "Unavailable",
     "Unknown",
     "UnknownAnswer",
@@ -178,6 +184,7 @@ __all__ = [
     "Value",
     "Verdict",
     "WaitTimeout",
+    "Why",
     "Winner",
     "Withdrawn",
     "Worker",

@@ -2,9 +2,11 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
 from typing import Any, Self
 
 from ..core.answers import Answer, Cancel, Complete, Fail, Principal, PrincipalKind
+from ..core.diagnosis import Checked
 from ..core.entries import TOKEN, read_token
 from ..core.fleet import Fleet, PoolCount, WorkerInfo
 from ..core.ids import bits_of, new_nonce, new_run_id, session_hash
@@ -22,6 +24,7 @@ from ..store.connect import Options
 from ..store.keys import Pool
 from ..store.scripts import Rendering
 from ..telemetry import Observer
+from .checking import MOST_CHECKED, Check, Walk
 from .inbox import Inbox
 from .link import Link
 from .run import Run, suspend
@@ -307,6 +310,19 @@ class AsyncBroker:
             for k, n in sorted(pools.items(), key=str)
         )
         return Fleet(namespace=self.namespace, open=open_, dead=dead, pools=rows, workers=tuple(workers))
+
+    async def check(
+        self, *, within: timedelta | None = None, cursor: str | None = None, limit: int = 10_000
+    ) -> Checked:
+        """What is wrong in the namespace: whatever waits has something that ends it, whatever is ready is taken.
+
+        `within` says how late is too late (default two leases). It looks at about `limit` records and gives a cursor
+        to go on from, None at the end. It only reads; see `Runs.why` for one run.
+        """
+        check_range("limit", limit, 1, MOST_CHECKED)
+        await self._link.open()
+        walk = Walk.parse(cursor, self._link.space.count)
+        return await Check(self._link, walk, within).run(limit)
 
 
 __all__: Sequence[str] = ["AsyncBroker"]

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from ..core.answers import Principal
+from ..core.diagnosis import Why
 from ..core.digest import content_digest
 from ..core.ids import bits_of, new_nonce
 from ..core.limits import check_id, check_name, check_range
@@ -21,6 +22,7 @@ from ..store.commands.address import RunAddress
 from ..store.commands.values import Command
 from ..store.keys import Partition, Pool
 from ._runtime import Stopped
+from .diagnosis import why
 from .link import Link
 from .ready import Ready
 from .run import Run
@@ -54,6 +56,13 @@ class Runs:
             return found if found.state in CLOSED or found.state is RunState.DEAD else None
 
         return await wait_for(self._link, p, run_id, timeout, look)
+
+    async def why(self, run_id: str) -> Why:
+        """Why a run stands where it stands: what it waits for, who could move it on, and what to do if nobody does.
+
+        Raises `UnknownId`, `Corrupt`. It only reads.
+        """
+        return await why(self._link, await self._partition(run_id), run_id)
 
     async def state(self, run_id: str) -> InterruptState | None:
         """The frozen state of a run's last pause; None where it never paused. Raises `Corrupt`."""

@@ -3,9 +3,11 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import Any, Self
 
 from ..core.answers import Answer, Cancel, Complete, Fail, Principal, PrincipalKind
+from ..core.diagnosis import Checked
 from ..core.entries import TOKEN, read_token
 from ..core.fleet import Fleet, PoolCount, WorkerInfo
 from ..core.ids import bits_of, new_nonce, new_run_id, session_hash
@@ -23,6 +25,7 @@ from ..store.connect import Options
 from ..store.keys import Pool
 from ..store.scripts import Rendering
 from ..telemetry import Observer
+from .checking import MOST_CHECKED, Check, Walk
 from .inbox import Inbox
 from .link import Link
 from .run import Run, suspend
@@ -304,6 +307,19 @@ class Broker:
             for k, n in sorted(pools.items(), key=str)
         )
         return Fleet(namespace=self.namespace, open=open_, dead=dead, pools=rows, workers=tuple(workers))
+
+    def check(
+        self, *, within: timedelta | None = None, cursor: str | None = None, limit: int = 10_000
+    ) -> Checked:
+        """What is wrong in the namespace: whatever waits has something that ends it, whatever is ready is taken.
+
+        `within` says how late is too late (default two leases). It looks at about `limit` records and gives a cursor
+        to go on from, None at the end. It only reads; see `Runs.why` for one run.
+        """
+        check_range("limit", limit, 1, MOST_CHECKED)
+        self._link.open()
+        walk = Walk.parse(cursor, self._link.space.count)
+        return Check(self._link, walk, within).run(limit)
 
 
 __all__: Sequence[str] = ["Broker"]
