@@ -54,7 +54,9 @@ class Agent:
     def stop_renewing(self) -> None:
         """The lease of this attempt is renewed no more, and nobody tells the attempt."""
         assert self._run is not None
-        self._run._ended()
+        renewal = self._run._renewal
+        assert renewal is not None
+        renewal.remove()
 
     async def record(self) -> RunRecord:
         """The run as it is stored."""
