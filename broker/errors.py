@@ -5,6 +5,11 @@
     ├── UnknownId           no record with that id
     ├── Refused             an outcome other than success, where the caller asked for success or an error
     ├── StaleLease          the lease behind a write has ended or went to another worker
+    ├── JournalMismatch     a run that was entered again asks for something else than it did before
+    ├── JournalFull         a run's journal has no room for another entry
+    ├── RosterMismatch      a call that was asked for or begun is of a tool that is not there any more
+    ├── CallFailed          a call was rejected, expired, cancelled or failed
+    ├── NotACall            there is no current call here
     ├── Corrupt             stored bytes cannot be read; they still count as active
     ├── WrongNamespace      the namespace on the server and the client's settings disagree
     ├── Unavailable         the server cannot be reached; `unsure` says whether a write may have happened
@@ -14,6 +19,8 @@
     ├── MissingExtra        an optional package is needed
     ├── OutOfMemory         the server is at its memory limit
     └── WaitTimeout         a wait ended before what it waited for
+
+Beside them `Paused` and `AttemptOver`, which are no `Exception`: the handler of a run is to end.
 
 Errors hold names, ids and faults, never arguments, payloads or secrets. This module imports nothing of ours.
 """
@@ -36,6 +43,11 @@ ERROR_CODES: Final[dict[str, Codes]] = {
     "not_permitted": Codes(403, 3),
     "unknown": Codes(404, 4),
     "stale_lease": Codes(409, 5),
+    "journal_mismatch": Codes(409, 12),
+    "journal_full": Codes(507, 13),
+    "roster_mismatch": Codes(409, 15),
+    "not_a_call": Codes(500, 1),
+    "call_failed": Codes(500, 14),
     "wrong_namespace": Codes(409, 6),
     "unavailable": Codes(503, 7),
     "unsuitable_server": Codes(500, 8),
@@ -152,6 +164,91 @@ class StaleLease(
 
     run_id: str
     repeated: bool = False
+
+
+@dataclass(eq=False)
+class JournalMismatch(
+    BrokerError,
+    code="journal_mismatch",
+    says="Entry {entry!r} of run {run_id!r} differs from its record: digest {recorded!r} was recorded, {found!r} was "
+    "asked for. Nothing ran; the run goes to the dead letters.",
+):
+    """A run that was entered again asks for something else than it did before, at the same place."""
+
+    run_id: str
+    entry: str
+    recorded: str
+    found: str
+
+
+@dataclass(eq=False)
+class JournalFull(
+    BrokerError,
+    code="journal_full",
+    says="The journal of run {run_id!r} has no room ({entries} entries, {size} bytes): cut it with "
+    "run.checkpoint(state).",
+):
+    """The journal of a run has no room for another entry. Nothing ran."""
+
+    run_id: str
+    entries: int
+    size: int
+
+
+@dataclass(eq=False)
+class RosterMismatch(
+    BrokerError,
+    code="roster_mismatch",
+    says="Call {entry!r} of run {run_id!r} was asked for or begun, and there is no tool {tool!r} any more: let a "
+    "worker that has it go on with the run.",
+):
+    """A call that was asked for or begun is of a tool that the handler does not give any more. Nothing ran."""
+
+    run_id: str
+    entry: str
+    tool: str
+
+
+@dataclass(eq=False)
+class CallFailed(BrokerError, code="call_failed", says="The call of {tool!r} has no result ({kind}): {text}"):
+    """A call was rejected, expired, cancelled or failed: `kind` says which, `text` what was said."""
+
+    tool: str
+    kind: str
+    text: str
+
+
+@dataclass(eq=False)
+class NotACall(
+    BrokerError,
+    code="not_a_call",
+    says="There is no current call: only a tool that a run's journal called has one.",
+):
+    """There is no current call here."""
+
+
+class Paused(BaseException):
+    """The run waits for somebody; the handler is to end now. Not an `Exception`, so none of those handlers eats it."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(run_id)
+        self.run_id = run_id
+
+    def __str__(self) -> str:
+        return f"Run {self.run_id!r} has paused; its handler is entered again when it is answered."
+
+
+class AttemptOver(BaseException):
+    """This attempt at a run has ended (`__cause__` says by what); the handler is to end too. Not an `Exception`."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(run_id)
+        self.run_id = run_id
+
+    def __str__(self) -> str:
+        return (
+            f"This attempt at run {self.run_id!r} is over ({type(self.__cause__).__name__}); end its handler."
+        )
 
 
 @dataclass(eq=False)

@@ -5,29 +5,44 @@ Written by hand on both sides with the same names (`_sync/_runtime.py`).
 
 import asyncio
 import contextlib
+import contextvars
+import inspect
+import threading
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import timedelta
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
+from ..core.tools import TimedOut, is_async
 from ..errors import InvalidInput
 from ..store.connect import FAULTS, AsyncClient, Options, async_client, async_client_like
 
 __all__ = [
+    "ORDERED",
     "Announcements",
     "Client",
     "Eventually",
+    "Gate",
+    "Guard",
     "Home",
     "Lock",
     "Slots",
     "Stopped",
+    "breathe",
     "deadline",
+    "invoke",
+    "is_failure",
     "make_client",
     "monotonic",
     "sleep",
+    "together",
+    "worker",
 ]
 
 SUBSCRIBE_SECONDS = 3.0
+
+T = TypeVar("T")
 
 Client = AsyncClient
 Stopped = (asyncio.CancelledError, KeyboardInterrupt, SystemExit)
@@ -63,6 +78,101 @@ class Home:
     def leave(self) -> None:
         """Nothing is left that belongs to a loop."""
         self._loop = None
+
+
+class Gate:
+    """Closed until it is opened once; whoever waits goes on then."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    async def wait(self) -> None:
+        """Waits until it is open."""
+        await self._event.wait()
+
+    def open(self) -> None:
+        """Opens it for good. Safe to repeat."""
+        self._event.set()
+
+
+ORDERED = True
+"""Whether siblings begin in the order in which they were made."""
+Guard = contextlib.nullcontext
+"""What a few lines need that must not meet another worker: nothing, where none of them awaits."""
+
+
+def worker() -> object:
+    """Which task this is."""
+    return asyncio.current_task()
+
+
+async def breathe() -> None:
+    """Lets the siblings that were made together with this task have their first turn."""
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+def is_failure(error: BaseException) -> bool:
+    """Whether an error is a function's own, not somebody's wish that this task end."""
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() == 0
+    return isinstance(error, Exception | SystemExit)
+
+
+async def together(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T | BaseException]:
+    """What each of some calls came to, made at the same time; a fault in the place of its call."""
+    return await asyncio.gather(*(call() for call in calls), return_exceptions=True)
+
+
+async def in_thread(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    """What a plain function returns, called in a thread of its own.
+
+    Not one of the loop's few: as many as the worker's concurrency may be at work, and a process that ends does not
+    wait for one that is stuck.
+    """
+    loop, context = asyncio.get_running_loop(), contextvars.copy_context()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def tell(result: Any, fault: BaseException | None) -> None:
+        if future.done():
+            return
+        if fault is None:
+            future.set_result(result)
+        else:
+            future.set_exception(fault)
+
+    def work() -> None:
+        result: Any = None
+        fault: BaseException | None = None
+        try:
+            result = context.run(function, *args, **kwargs)
+        except StopIteration as error:  # a future cannot hold one
+            fault = RuntimeError(f"{type(error).__name__} was raised")
+        except BaseException as error:  # noqa: BLE001 - it is raised where the call is awaited
+            fault = error
+        with contextlib.suppress(RuntimeError):  # the loop has ended and nobody waits
+            loop.call_soon_threadsafe(tell, result, fault)
+
+    threading.Thread(target=work, name="broker-call", daemon=True).start()
+    return await future
+
+
+async def invoke(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], limit: timedelta | None
+) -> Any:
+    """What a function returns, async or plain (in a thread, so that it may block). Raises `TimedOut` after `limit`."""
+    scope = asyncio.timeout(limit.total_seconds() if limit is not None else None)
+    try:
+        async with scope:
+            if is_async(function):
+                return await function(*args, **kwargs)
+            value = await in_thread(function, *args, **kwargs)
+            return await value if inspect.isawaitable(value) else value
+    except TimeoutError:
+        if not scope.expired():
+            raise
+    raise TimedOut(limit.total_seconds() if limit is not None else 0)
 
 
 class Slots:

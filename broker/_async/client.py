@@ -2,25 +2,29 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
 from typing import Any, Self
 
-from ..core.answers import Cancel, Complete, Fail, Principal
+from ..core.answers import Answer, Cancel, Complete, Fail, Principal, PrincipalKind
+from ..core.diagnosis import Checked
+from ..core.entries import TOKEN, read_token
 from ..core.fleet import Fleet, PoolCount, WorkerInfo
 from ..core.ids import bits_of, new_nonce, new_run_id, session_hash
 from ..core.limits import JSON, check_id, check_name, check_range
 from ..core.models import Interrupt, InterruptState
-from ..core.outcomes import Accepted, Outcome, Replayed
+from ..core.outcomes import Accepted, Outcome, Replayed, Unknown
 from ..core.records import HistoryEntry, Resolution, RunRecord
 from ..core.settings import Settings
 from ..core.states import Mode
 from ..embedded import resolve
 from ..errors import InvalidInput, Refused
 from ..store import prepare
-from ..store.commands import address, reads, runs
+from ..store.commands import address, entries, reads, runs
 from ..store.connect import Options
 from ..store.keys import Pool
 from ..store.scripts import Rendering
 from ..telemetry import Observer
+from .checking import MOST_CHECKED, Check, Walk
 from .inbox import Inbox
 from .link import Link
 from .run import Run, suspend
@@ -227,16 +231,32 @@ class AsyncBroker:
     # Answers ---------------------------------------------------------------------------------------------------
 
     async def complete(
-        self, interrupt_id: str, value: JSON, *, by: Principal | None = None, op: str | None = None
+        self, to: str, value: JSON, *, by: Principal | None = None, op: str | None = None
     ) -> Outcome:
-        """What became of the result of a job done elsewhere. Safe to repeat; see `Inbox.answer`."""
-        return await self.inbox.answer(interrupt_id, Complete(value=value), by=by, op=op)
+        """What became of the result of a job done elsewhere, by interrupt id or by the token of its call.
+
+        A token works from before the job is started: a result that comes before the run has paused is kept. Safe to
+        repeat; see `Inbox.answer`.
+        """
+        return await self._said(to, Complete(value=value), by, op)
 
     async def fail(
-        self, interrupt_id: str, error: str, *, by: Principal | None = None, op: str | None = None
+        self, to: str, error: str, *, by: Principal | None = None, op: str | None = None
     ) -> Outcome:
-        """What became of the failure of a job done elsewhere. Safe to repeat; see `Inbox.answer`."""
-        return await self.inbox.answer(interrupt_id, Fail(error=error), by=by, op=op)
+        """What became of the failure of a job done elsewhere, by interrupt id or token; as `complete`."""
+        return await self._said(to, Fail(error=error), by, op)
+
+    async def _said(self, to: str, answer: Answer, by: Principal | None, op: str | None) -> Outcome:
+        if not to.startswith(TOKEN):
+            return await self.inbox.answer(to, answer, by=by, op=op)
+        session, run, entry = read_token(to)
+        await self._link.open()
+        p = self._link.space.of_session(session)
+        if await self._link.fetch(entries.read_token(p, run, entry)) != to:
+            return Unknown(id=entry)
+        who = by or self._link.by or Principal(id=f"token:{entry}"[:256], kind=PrincipalKind.SERVICE)
+        # Whichever pause asks about it: a call has one token, and one end.
+        return await self.inbox._answer_call(session, entry, answer, run, None, who, None, op)  # noqa: SLF001
 
     async def cancel(
         self, interrupt_id: str, reason: str | None = None, *, by: Principal | None = None
@@ -290,6 +310,19 @@ class AsyncBroker:
             for k, n in sorted(pools.items(), key=str)
         )
         return Fleet(namespace=self.namespace, open=open_, dead=dead, pools=rows, workers=tuple(workers))
+
+    async def check(
+        self, *, within: timedelta | None = None, cursor: str | None = None, limit: int = 10_000
+    ) -> Checked:
+        """What is wrong in the namespace: whatever waits has something that ends it, whatever is ready is taken.
+
+        `within` says how late is too late (default two leases). It looks at about `limit` records and gives a cursor
+        to go on from, None at the end. It only reads; see `Runs.why` for one run.
+        """
+        check_range("limit", limit, 1, MOST_CHECKED)
+        await self._link.open()
+        walk = Walk.parse(cursor, self._link.space.count)
+        return await Check(self._link, walk, within).run(limit)
 
 
 __all__: Sequence[str] = ["AsyncBroker"]

@@ -110,6 +110,13 @@ class Inbox:
         _check_call(session_id, call_id, run_id, seq)
         if op is not None:
             prepare.check_op(op)
+        return await self._answer_call(session_id, call_id, answer, run_id, seq, by, seen, op)
+
+    async def _answer_call(
+        self, session_id: str, call_id: str, answer: Answer, run_id: str | None, seq: int | None,
+        by: Principal | None, seen: str | None, op: str | None,
+    ) -> Outcome:  # fmt: skip
+        """The same; a run without a sequence means a call of its journal, whichever pause asks about it."""
         await self._link.open()
         p = self._link.space.of_session(session_id)
         who = self._who(by)

@@ -11,15 +11,15 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from ..core.answers import Principal
-from ..core.durability import Durability
 from ..core.limits import check_namespace
 from ..core.outcomes import Outcome
 from ..core.settings import Settings
-from ..errors import BrokerError, InvalidInput, NotPermitted, StaleLease, Unavailable
+from ..errors import BrokerError, NotPermitted, StaleLease, Unavailable
 from ..store import namespace as ns
 from ..store.commands.observed import Watch
-from ..store.commands.values import Command, Read, StaleAddress
+from ..store.commands.values import Call, Came, Command, Read, StaleAddress
 from ..store.connect import FAULTS, Gone, Later, NoScript, Options, meaning
+from ..store.disk import Barrier, Disk, check_offered, told
 from ..store.keys import Keyspace
 from ..store.scripts import Rendering
 from ..telemetry import Observer
@@ -35,6 +35,7 @@ from ._runtime import (
     monotonic,
     sleep,
 )
+from .confirm import Confirming
 
 T = TypeVar("T")
 
@@ -61,8 +62,6 @@ class Link:
         self.create = create
         self.can_decide: bool = True
         self._wanted = ns.Wanted(partitions, settings)
-        if settings is not None and settings.durability != Durability.memory():
-            raise InvalidInput("settings.durability", "is not offered by this release", "memory")
         self._home = Home()
         self._clock = (0, 0.0)
         self._forget()
@@ -74,6 +73,7 @@ class Link:
         self._slots = Slots(self.options.max_connections)
         self._answered = 0.0
         self._found: ns.Found | None = None
+        self._confirming: Confirming | None = None
 
     # Opening and closing ---------------------------------------------------------------------------------------
 
@@ -113,27 +113,40 @@ class Link:
 
     async def _look(self) -> ns.Found:
         """What the namespace is, on a server that is fit for it."""
+        check_offered(self._wanted.settings.durability if self._wanted.settings else None)
         facts = await self._persist(lambda: self._send(ns.SERVER_FACTS, forgiving=True), writes=False)
-        ns.check_server(facts)
-        found = await self._namespace(self._wanted)
+        disk = ns.check_server(facts)
+        found = await self._namespace(self._wanted, disk)
         self.can_decide = await self._check_commands(found)
+        await self._confirm(found, disk.barrier(found.durability, kept=True))
         self._clock = (await self._now(), monotonic())
         return found
+
+    async def _confirm(self, found: ns.Found, barrier: Barrier) -> None:
+        """Confirmed calls rest on this from now on. Raises `NotPermitted` where this user may not wait."""
+        if barrier is not Barrier.NONE:
+            tried = barrier.commands(found.space.partition(0), timedelta())
+            await self._persist(lambda: self._send(tried), writes=False)
+            within = found.settings.confirm_within
+            self._confirming = Confirming(self.source, self.options, barrier, within, CALL_SECONDS)
 
     async def keep_namespace(self) -> None:
         """Writes the namespace's settings again where the server has lost them. Raises where they are others now."""
         if self._found is not None:
-            await self._namespace(ns.Wanted(self._found.space.count, self._found.settings))
+            await self._namespace(ns.Wanted(self._found.space.count, self._found.settings), None)
 
-    async def _namespace(self, wanted: ns.Wanted) -> ns.Found:
+    async def _namespace(self, wanted: ns.Wanted, disk: Disk | None) -> ns.Found:
         # Read first: a server at its memory limit lets nobody create, and everybody go on.
         there = await self._persist(lambda: self._send((ns.read(self.namespace),)), writes=False, pick=0)
         fields = ns.fields(there)
-        if not fields and not self.create:
-            fields = ns.defaults(
-                wanted
-            )  # it reads as empty, and nobody who only looked has settled its settings
-        fields = fields or await self._one(ns.create(self.namespace, wanted), Settings())
+        if not fields:
+            chosen = ns.durability(wanted, disk)
+            # Where nobody may create it, it reads as empty: nobody who only looked has settled its settings.
+            fields = (
+                await self._one(ns.create(self.namespace, wanted, chosen), Settings())
+                if self.create
+                else ns.defaults(wanted, chosen)
+            )
         return ns.check_namespace(self.namespace, wanted, fields)
 
     async def _check_commands(self, found: ns.Found) -> bool:
@@ -148,8 +161,10 @@ class Link:
 
     async def aclose(self) -> None:
         """Closes every connection. Safe to repeat; a closed one opens again at the next call."""
-        announcements, client = self._announcements, self._client
-        self._announcements = self._client = self._found = None
+        announcements, client, confirming = self._announcements, self._client, self._confirming
+        self._announcements = self._client = self._found = self._confirming = None
+        if confirming is not None:
+            await confirming.aclose()
         if announcements is not None:
             await announcements.aclose()
         if client is not None:
@@ -227,29 +242,48 @@ class Link:
         return result
 
     async def _many(self, command: Command[T], settings: Settings) -> list[T | BaseException]:
-        script = self.rendering.script(command.script, oom=command.oom)
-        keys, args, sent = command.keys(), command.args(settings), 0
+        script, keys = self.rendering.script(command.script, oom=command.oom), command.keys()
+        after = command.then.commands if command.then else ()
+        words = (len(keys), *keys, *command.args(settings))
+        call = Call(command.partition, script.sha, script.text, words, after)
+        confirming, sent = self._confirming if command.confirm else None, 0
 
-        async def call() -> Any:
+        async def send() -> Came:
             nonlocal sent
             sent += 1
+            how = confirming.send if confirming else self._plain
             try:
-                return await self.client.execute_command("EVALSHA", script.sha, len(keys), *keys, *args)
+                return await how(call)
             except FAULTS as error:
                 if not isinstance(meaning(error), NoScript):
                     raise
-            return await self.client.execute_command("EVAL", script.text, len(keys), *keys, *args)
+            return await how(call, whole=True)
 
         with Watch(self.observer, command) as watch:
             try:
-                results = command.read(await self._persist(call, writes=True))
+                came: Came = await self._persist(send, writes=True, confirming=confirming)
+                results = command.read(came.reply, came.after)
                 for one in results:
                     if isinstance(one, StaleLease):
-                        one.repeated = sent > 1
-                return watch.saw(results)
+                        one.repeated = sent > 1 and came.reached
+                return watch.saw(self._told(results, came) if confirming else results)
             except NotPermitted as refused:
                 reason = f"{command.script}: {refused.reason}"
             raise NotPermitted(reason)
+
+    def _told(self, results: list[Any], came: Came) -> list[Any]:
+        """What callers of a confirmed call are told, with the class that was reached."""
+        assert self._found is not None  # noqa: S101 - there is no confirming before
+        return [told(one, self._found.durability, reached=came.reached) for one in results]
+
+    async def _plain(self, call: Call, *, whole: bool = False) -> Came:
+        words = call.words(whole=whole)
+        if not call.after:
+            return Came(await self.client.execute_command(*words))
+        reply, *after = await self._send((words, *call.after), forgiving=True)
+        if isinstance(reply, Exception):
+            raise reply
+        return Came(reply, after)
 
     async def _send(self, commands: tuple[tuple[Any, ...], ...], *, forgiving: bool = False) -> list[Any]:
         if len(commands) == 1 and not forgiving:
@@ -264,21 +298,26 @@ class Link:
         return replies
 
     async def _persist(
-        self, call: Callable[[], Eventually[Any]], *, writes: bool, pick: int | None = None
-    ) -> Any:
-        await self._take_slot()
+        self, call: Callable[[], Eventually[Any]], *, writes: bool, pick: int | None = None,
+        confirming: Confirming | None = None,
+    ) -> Any:  # fmt: skip
+        # A confirmed call may wait for the one before it too; those that are not must not wait for them.
+        slots, seconds = (
+            (confirming.slots, confirming.seconds * 2) if confirming else (self._slots, CALL_SECONDS)
+        )
+        await self._take_slot(slots)
         ends, unsure, attempt = monotonic() + self.patience, False, 0
         while True:
             fault: BaseException
             try:
-                async with deadline(CALL_SECONDS):
+                async with deadline(seconds):
                     reply = await call()
                 self._answered = monotonic()
                 return reply if pick is None else reply[pick]
             except FAULTS as error:
                 fault = meaning(error)
             finally:
-                self._slots.give()
+                slots.give()
             if not isinstance(fault, Gone | Later):
                 raise fault if isinstance(fault, BrokerError) else Unavailable(str(fault), unsure=unsure)
             unsure = unsure or (writes and isinstance(fault, Gone))
@@ -287,12 +326,12 @@ class Link:
             if monotonic() + pause > ends:
                 raise Unavailable(str(fault) or type(fault).__name__, unsure=unsure)
             await sleep(pause)
-            await self._take_slot()
+            await self._take_slot(slots)
 
-    async def _take_slot(self) -> None:
+    async def _take_slot(self, slots: Slots) -> None:
         """Waits until a connection is free for a call: for as long as it takes while others get their answers."""
         began = monotonic()
-        await self._slots.take()
+        await slots.take()
         if began - self._answered > 0 and monotonic() - began > self.patience:
-            self._slots.give()
+            slots.give()
             raise Unavailable("the calls before this one get no answer")

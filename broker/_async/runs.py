@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from ..core.answers import Principal
+from ..core.diagnosis import Why
 from ..core.digest import content_digest
 from ..core.ids import bits_of, new_nonce
 from ..core.limits import check_id, check_name, check_range
@@ -13,7 +14,7 @@ from ..core.models import InterruptState
 from ..core.outcomes import Outcome
 from ..core.records import RunRecord
 from ..core.states import CLOSED, RunState
-from ..errors import BrokerError, Corrupt, UnknownId
+from ..errors import AttemptOver, BrokerError, Corrupt, UnknownId
 from ..renewer import Renewer
 from ..store import prepare
 from ..store.commands import address, reads, runs
@@ -21,6 +22,7 @@ from ..store.commands.address import RunAddress
 from ..store.commands.values import Command
 from ..store.keys import Partition, Pool
 from ._runtime import Stopped
+from .diagnosis import why
 from .link import Link
 from .ready import Ready
 from .run import Run
@@ -54,6 +56,13 @@ class Runs:
             return found if found.state in CLOSED or found.state is RunState.DEAD else None
 
         return await wait_for(self._link, p, run_id, timeout, look)
+
+    async def why(self, run_id: str) -> Why:
+        """Why a run stands where it stands: what it waits for, who could move it on, and what to do if nobody does.
+
+        Raises `UnknownId`, `Corrupt`. It only reads.
+        """
+        return await why(self._link, await self._partition(run_id), run_id)
 
     async def state(self, run_id: str) -> InterruptState | None:
         """The frozen state of a run's last pause; None where it never paused. Raises `Corrupt`."""
@@ -107,7 +116,7 @@ class Runs:
         """A run leased to this caller for the length of the block. Raises `UnknownId` where it cannot be leased now.
 
         The lease is renewed from a thread. A block that ends without `suspend`, `finish` or `fail` releases the run;
-        one that raises fails the attempt.
+        one that raises fails the attempt. One that pauses is left without an error.
         """
         p = await self._partition(run_id)
         a = await self._link.fetch(address.read_run_address(p, run_id))
@@ -170,15 +179,21 @@ async def held(link: Link, leased: runs.Leased) -> AsyncIterator[Run[Any]]:
         try:
             await run.load()
             yield run
-        except Exception as error:
-            await run.failed(error)
-            raise
         except Stopped:
             if run.is_held:
                 with contextlib.suppress(BrokerError):
                     await run.release()
             raise
-        if run.is_held:
+        except BaseException as error:
+            if run.is_paused:  # that is no error: the run goes on elsewhere when it is answered
+                return
+            await run.failed(error)
+            if isinstance(error, AttemptOver):
+                raise run._cause(error) from None  # noqa: SLF001 - the same house
+            raise
+        if run._fault is not None and not run.is_paused:  # noqa: SLF001 - the same house
+            await run.failed(run._fault)  # noqa: SLF001
+        elif run.is_held:
             await run.release()
 
 

@@ -5,25 +5,38 @@ the socket, since a blocking call cannot be given up from outside.
 """
 
 import contextlib
+import contextvars
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from datetime import timedelta
 from time import monotonic, sleep
 from typing import Annotated, Any, TypeVar
 
+from ..core.tools import TimedOut, is_async
+from ..errors import InvalidInput
 from ..store.connect import FAULTS, Options, SyncClient, sync_client, sync_client_like
 
 __all__ = [
+    "ORDERED",
     "Announcements",
     "Client",
     "Eventually",
+    "Gate",
+    "Guard",
     "Home",
     "Lock",
     "Slots",
     "Stopped",
+    "breathe",
     "deadline",
+    "invoke",
+    "is_failure",
     "make_client",
     "monotonic",
     "sleep",
+    "together",
+    "worker",
 ]
 
 T = TypeVar("T")
@@ -74,6 +87,80 @@ class Slots:
     def give(self) -> None:
         """Gives a place back."""
         self._free.release()
+
+
+class Gate:
+    """Closed until it is opened once; whoever waits goes on then."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def wait(self) -> None:
+        """Waits until it is open."""
+        self._event.wait()
+
+    def open(self) -> None:
+        """Opens it for good. Safe to repeat."""
+        self._event.set()
+
+
+ORDERED = False
+"""Whether siblings begin in the order in which they were made: threads do not."""
+Guard = threading.Lock
+"""What a few lines need that must not meet another worker."""
+SIBLINGS_SECONDS = 0.02
+
+
+def worker() -> object:
+    """Which thread this is."""
+    return threading.current_thread()
+
+
+def breathe() -> None:
+    """Lets the siblings that were made together with this thread have their first turn."""
+    sleep(SIBLINGS_SECONDS)
+
+
+def is_failure(error: BaseException) -> bool:
+    """Whether an error is a function's own, not somebody's wish that this process end."""
+    return isinstance(error, Exception | SystemExit)
+
+
+def together(calls: Sequence[Callable[[], T]]) -> list[T | BaseException]:
+    """What each of some calls came to, made one after the other; a fault in the place of its call."""
+    found: list[T | BaseException] = []
+    for call in calls:
+        try:
+            found.append(call())
+        except BaseException as error:  # noqa: BLE001 - handed to the caller, as the other colour does
+            found.append(error)
+    return found
+
+
+def invoke(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], limit: timedelta | None
+) -> Any:
+    """What a plain function returns. Raises `TimedOut` after `limit`; it goes on by itself then."""
+    if is_async(function):
+        raise InvalidInput("tools", "holds an async function", "plain functions, where the run blocks")
+    if limit is None:
+        return function(*args, **kwargs)
+    found: Future[Any] = Future()
+    context = contextvars.copy_context()
+
+    def call() -> None:
+        try:
+            found.set_result(context.run(function, *args, **kwargs))
+        except BaseException as error:  # noqa: BLE001 - handed to the caller
+            found.set_exception(error)
+
+    threading.Thread(target=call, name="broker-tool", daemon=True).start()
+    try:
+        return found.result(limit.total_seconds())
+    except TimeoutError:
+        if found.done():  # its own
+            raise
+    raise TimedOut(limit.total_seconds())
 
 
 class Bell:

@@ -4,21 +4,37 @@
 import contextlib
 import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from ..core.answers import Principal
+from ..core.entries import codec_of
 from ..core.limits import JSON
 from ..core.models import InputRecord, Interrupt, InterruptState, ResultRecord
-from ..core.outcomes import Accepted, Outcome, Replayed
+from ..core.outcomes import Accepted, NotDurable, Outcome, Replayed
 from ..core.records import InterruptRecord, Resolution
 from ..core.states import Mode, RunState
-from ..errors import BrokerError, Corrupt, Refused, StaleLease, UnknownId
+from ..core.toolcalls import ToolCall
+from ..core.tools import Tool, registry
+from ..errors import (
+    AttemptOver,
+    BrokerError,
+    CallFailed,
+    Corrupt,
+    JournalFull,
+    JournalMismatch,
+    Paused,
+    Refused,
+    RosterMismatch,
+    StaleLease,
+    UnknownId,
+)
 from ..renewer import Renewal
 from ..store import prepare
-from ..store.commands import address, pauses, reads, runs
+from ..store.commands import address, entries, pauses, reads, runs
 from ..store.commands.address import Address, RunAddress
 from ..store.commands.runs import Leased
+from .journal import Journal
 from .link import Link
 
 log = logging.getLogger("broker")
@@ -51,7 +67,12 @@ class Run(Generic[T]):
         self.metadata: dict[str, JSON] = {}
         self.state: InterruptState | None = None
         self.interrupts: tuple[InterruptRecord, ...] = ()
+        self.cut = int(leased.text("cut") or 0)
+        self.checkpointed: JSON = None
         self.is_held: bool = True
+        self._fault: BaseException | None = None
+        self._unconfirmed = ""
+        self._journal = Journal(self)
 
     def __repr__(self) -> str:
         return f"Run(id={self.id!r}, agent={self.agent!r}, seq={self.seq}, fence={self.fence}, attempt={self.attempt})"
@@ -65,6 +86,8 @@ class Run(Generic[T]):
             self.input, self.metadata = record.input, record.metadata
         if state:
             self.state = reads.frozen(state, p.key("state", self.id), self._leased.text("suspended"))
+        if self.cut:
+            self.checkpointed = link.fetch(entries.read_checkpoint(p, self.id))
         self._old = link.fetch(address.read_addresses(p, self._leased.text("ids").split()))
         shown = set(self._leased.text("shown").split())
         slots = [(a.interrupt, a.verdict) for a in self._old if a.interrupt in shown]
@@ -76,6 +99,65 @@ class Run(Generic[T]):
                 raise Corrupt(p.key("interrupt", one.id), fault)
         for missing in shown:
             raise Corrupt(p.key("interrupt", missing), "it is gone, and its run goes on from it")
+
+    # The journal -----------------------------------------------------------------------------------------------
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether this attempt has paused: whatever its handler does now, it is entered again when it is answered."""
+        return isinstance(self._fault, Paused)
+
+    def step(self, function: Callable[..., Any], /, *args: Any, key: str | None = None, **kwargs: Any) -> Any:
+        """What `function(*args, **kwargs)` returned: it runs once, is recorded, and comes back at every replay.
+
+        For whatever must not repeat, such as asking a model. The result has the type its annotation says (a pydantic
+        model, a dataclass ...), else plain JSON. Steps are known by their place in the handler; those whose order
+        depends on time need a `key`. One that raises is not recorded: the attempt fails and it is made again, so what
+        is to be caught is caught inside the function.
+        """
+        return self._journal.step(function, args, kwargs, key, codec_of(function))
+
+    def calls(
+        self,
+        tool_calls: Sequence[Any],
+        tools: Mapping[str, Any] | Sequence[Any],
+        *,
+        context: Sequence[JSON] = (),
+    ) -> list[dict[str, JSON]]:
+        """The tool messages that answer a model's tool calls, in their order.
+
+        Inline ones run at the same time and are recorded. Gated and long-running ones are asked about together: then
+        this raises `Paused`, and the handler is entered again when they are answered. A rejected, expired or failed
+        call comes back as a message that says so. Calls are known by their ids. `context` is the conversation that
+        the people who answer see.
+        """
+        asked = [ToolCall.parse(one) for one in tool_calls]
+        results = self._journal.calls(asked, registry(tools), context)
+        return [one.message(result) for one, result in zip(asked, results, strict=True)]
+
+    def call(
+        self, tool: Any, arguments: dict[str, JSON] | None = None, *, call_id: str | None = None,
+        context: Sequence[JSON] = (),
+    ) -> JSON:  # fmt: skip
+        """What one call of a tool returned; raises `CallFailed` where it was rejected, expired or failed.
+
+        As `calls`, for code that calls tools itself; any number may be made at the same time (`gather`, `TaskGroup`).
+        """
+        known = Tool.of(tool)
+        asked = ToolCall.of(call_id, known.name, arguments or {})
+        (result,) = self._journal.calls([asked], {known.name: known}, context)
+        if result.failure is not None:
+            raise CallFailed(known.name, result.failure.kind, result.failure.text)
+        return result.value
+
+    def checkpoint(self, state: JSON) -> None:
+        """Puts `state` in the place of the journal so far: from now on the handler finds it in `run.checkpointed`.
+
+        For long runs, between calls. The handler must go on from there when it is entered again.
+        """
+        self._journal.cut(state)
+
+    # The last pause --------------------------------------------------------------------------------------------
 
     @property
     def resolutions(self) -> tuple[Resolution, ...]:
@@ -99,8 +181,19 @@ class Run(Generic[T]):
         """Stores the pause and asks its questions, all or nothing, and ends the lease: return from the handler now.
 
         Without interrupts, the pending calls of `state` become approvals. In mode `each` the ids in `keep` stay open.
-        Safe to repeat. Raises `InvalidInput`, `StaleLease`, and `Refused` with the outcome for everything else.
+        Safe to repeat. Raises `InvalidInput`, `StaleLease`, and `Refused` with the outcome for everything else; after
+        `NotDurable` the run has paused, and a repeat waits again.
         """
+        self._check()
+        return self._suspend(*interrupts, state=state, mode=mode, keep=keep)
+
+    def _suspend(
+        self,
+        *interrupts: Interrupt,
+        state: InterruptState | None,
+        mode: Mode = Mode.ALL,
+        keep: Sequence[str] = (),
+    ) -> Accepted | Replayed:
         place = runs.Place(
             self.id, self.session_id, self._leased.pool, int(self._leased.text("priority") or 0), b""
         )
@@ -110,12 +203,21 @@ class Run(Generic[T]):
         )  # fmt: skip
 
         with self._ending():
-            outcome = suspend(self._link, self._leased.partition, pause, self._old)
+            try:
+                outcome = suspend(self._link, self._leased.partition, pause, self._old)
+            except Refused as refused:
+                if isinstance(refused.outcome, NotDurable):
+                    self._end()
+                raise
             self._end()
         return outcome
 
     def finish(self, result: JSON = None, *, by: Principal | None = None) -> RunState:
-        """Closes the run with its result. Safe to repeat. In mode `each` a run with more to do goes on instead."""
+        """Closes the run with its result. Safe to repeat. In mode `each` a run with more to do goes on instead.
+
+        Raises `StaleLease`, and `Refused` with `NotDurable`: then it is closed, and a repeat waits again.
+        """
+        self._check()
         data = ResultRecord(result=result).to_bytes(most=self._link.settings.limits.record_bytes)
         who = by or self._link.by
         command = runs.finish(self._leased, by=who.to_bytes() if who else b"", result=data)
@@ -136,10 +238,25 @@ class Run(Generic[T]):
 
     def failed(self, error: BaseException) -> None:
         """Ends this attempt for an error that was raised. Nothing, where the lease has ended or cannot be ended."""
+        cause = self._cause(error)
         if self.is_held:
-            kind = error.code if isinstance(error, Corrupt) else type(error).__name__
+            known = isinstance(cause, Corrupt | JournalMismatch | JournalFull | RosterMismatch)
+            kind = cause.code if isinstance(cause, BrokerError) and known else type(cause).__name__
             with contextlib.suppress(BrokerError):
-                self.fail(kind, str(error))
+                self.fail(kind, str(cause), final=isinstance(cause, JournalMismatch | JournalFull))
+
+    def _cause(self, error: BaseException) -> BaseException:
+        """What really ended the attempt, whatever its handler made of it."""
+        if self._fault is not None:
+            return self._fault
+        return error.__cause__ or error if isinstance(error, AttemptOver) else error
+
+    def _check(self) -> None:
+        """Nothing, or what ended the attempt: what a handler makes of it afterwards does not count."""
+        if isinstance(self._fault, Paused):
+            raise Paused(self.id)
+        if self._fault is not None:
+            raise self._fault
 
     def _write(self, command: Any, done: Callable[[RunAddress], bool]) -> str:
         """The run's state after a call that ends the lease.
@@ -147,7 +264,7 @@ class Run(Generic[T]):
         Once it has ended, a repeat is told that the lease is stale. Where it was our own repeat, since the first reply
         was lost, `done` says by the run's record whether the first try did it.
         """
-        if not self.is_held:
+        if not self.is_held and self._unconfirmed != command.script:
             raise StaleLease(self.id)
         with self._ending():
             try:
@@ -159,13 +276,17 @@ class Run(Generic[T]):
                 if now.fence != self.fence or not done(now):
                     raise
                 state = now.state
+            except Refused:  # it happened, and does not last for certain
+                self._end(unconfirmed=command.script)
+                raise
             self._end()
         return state
 
     def _ending(self) -> contextlib.AbstractContextManager[None]:
         return self._renewal.ending() if self._renewal else contextlib.nullcontext()
 
-    def _end(self) -> None:
+    def _end(self, *, unconfirmed: str = "") -> None:
+        self._unconfirmed = unconfirmed
         self.is_held = False
         if self._renewal is not None:
             self._renewal.remove()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.answers import Principal
+from ..core.diagnosis import Why
 from ..core.digest import content_digest
 from ..core.ids import bits_of, new_nonce
 from ..core.limits import check_id, check_name, check_range
@@ -14,7 +15,7 @@ from ..core.models import InterruptState
 from ..core.outcomes import Outcome
 from ..core.records import RunRecord
 from ..core.states import CLOSED, RunState
-from ..errors import BrokerError, Corrupt, UnknownId
+from ..errors import AttemptOver, BrokerError, Corrupt, UnknownId
 from ..renewer import Renewer
 from ..store import prepare
 from ..store.commands import address, reads, runs
@@ -22,6 +23,7 @@ from ..store.commands.address import RunAddress
 from ..store.commands.values import Command
 from ..store.keys import Partition, Pool
 from ._runtime import Stopped
+from .diagnosis import why
 from .link import Link
 from .ready import Ready
 from .run import Run
@@ -55,6 +57,13 @@ class Runs:
             return found if found.state in CLOSED or found.state is RunState.DEAD else None
 
         return wait_for(self._link, p, run_id, timeout, look)
+
+    def why(self, run_id: str) -> Why:
+        """Why a run stands where it stands: what it waits for, who could move it on, and what to do if nobody does.
+
+        Raises `UnknownId`, `Corrupt`. It only reads.
+        """
+        return why(self._link, self._partition(run_id), run_id)
 
     def state(self, run_id: str) -> InterruptState | None:
         """The frozen state of a run's last pause; None where it never paused. Raises `Corrupt`."""
@@ -108,7 +117,7 @@ class Runs:
         """A run leased to this caller for the length of the block. Raises `UnknownId` where it cannot be leased now.
 
         The lease is renewed from a thread. A block that ends without `suspend`, `finish` or `fail` releases the run;
-        one that raises fails the attempt.
+        one that raises fails the attempt. One that pauses is left without an error.
         """
         p = self._partition(run_id)
         a = self._link.fetch(address.read_run_address(p, run_id))
@@ -171,15 +180,21 @@ def held(link: Link, leased: runs.Leased) -> Iterator[Run[Any]]:
         try:
             run.load()
             yield run
-        except Exception as error:
-            run.failed(error)
-            raise
         except Stopped:
             if run.is_held:
                 with contextlib.suppress(BrokerError):
                     run.release()
             raise
-        if run.is_held:
+        except BaseException as error:
+            if run.is_paused:  # that is no error: the run goes on elsewhere when it is answered
+                return
+            run.failed(error)
+            if isinstance(error, AttemptOver):
+                raise run._cause(error) from None  # noqa: SLF001 - the same house
+            raise
+        if run._fault is not None and not run.is_paused:  # noqa: SLF001 - the same house
+            run.failed(run._fault)  # noqa: SLF001
+        elif run.is_held:
             run.release()
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from . import answering, helping, looking, operating, replay, serving
+from . import answering, diagnosing, helping, looking, operating, replay, serving
 from .demo.command import demo
 from .faults import INTERRUPTED, UNEXPECTED, unexpected
 from .invocation import As, Debug, Json, Namespace, Url, command, complain, silence
@@ -22,6 +22,7 @@ COMMANDS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("Look", "ls", looking.ls),
     ("Look", "show", looking.show),
     ("Look", "history", looking.history),
+    ("Look", "why", diagnosing.why),
     ("Answer", "approve", answering.approve),
     ("Answer", "reject", answering.reject),
     ("Answer", "respond", answering.respond),
@@ -29,6 +30,7 @@ COMMANDS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("Answer", "fail", answering.fail),
     ("Answer", "cancel", answering.cancel),
     ("Operate", "status", operating.status),
+    ("Operate", "check", diagnosing.check),
     ("Operate", "dead", operating.dead),
     ("Operate", "requeue", operating.requeue),
     ("Operate", "move", operating.move),

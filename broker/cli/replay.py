@@ -12,11 +12,12 @@ from ..errors import BrokerError
 from ..replay import Options, Report
 from ..replay import Progress as Step
 from ..replay.main import run
+from ..replay.options import any_seed
 from .faults import UNEXPECTED, fault_json
 from .invocation import Invocation, check_url, complain
 from .screen import BAD, DIM, GOOD, facts
 
-NOTHING_LOST = ("lost", "mismatched", "reruns", "doubled_answers")
+NOTHING_LOST = ("lost", "mismatched", "reruns_unexplained", "doubled_answers", "missing")
 
 Tools = Annotated[
     str | None,
@@ -24,6 +25,23 @@ Tools = Annotated[
         metavar="TOOL,...", help="Else what the TOML file beside the runs says.", show_default=False
     ),
 ]
+KillWorker = Annotated[
+    float | None, typer.Option(metavar="SECONDS", help="Kill a random worker so often, and start another.")
+]
+RestartServer = Annotated[
+    float | None, typer.Option(metavar="SECONDS", help="Kill the replay's own server so often, and start it.")
+]
+MergeTurns = Annotated[
+    int, typer.Option(help="Join consecutive turns of the record to turns of up to so many calls.")
+]
+Pace = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="How long each turn and each tool takes. Else 0, or 0.1 where something is killed.",
+    ),
+]
+Seed = Annotated[int | None, typer.Option(metavar="NUMBER", help="Who is killed. Else chosen, and told.")]
 
 
 async def replay(
@@ -44,16 +62,23 @@ async def replay(
     ] = None,
     timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Give up after so long.")] = 300.0,
     concurrency: Annotated[int, typer.Option(help="Runs at once in each worker.")] = 8,
+    kill_worker_every: KillWorker = None,
+    restart_server_every: RestartServer = None,
+    merge_turns: MergeTurns = 1,
+    pace: Pace = None,
+    seed: Seed = None,
 ) -> int:
     """Replays recorded runs through real processes.
 
     Does each end as it did, and does each tool run once? Without --url it has a server of its own. Tools in --confirm
-    wait for an approval, those in --long are completed out of band, all others just run.
+    wait for an approval, those in --long are completed out of band, all others just run. A call runs again only where
+    its worker was killed before the result was recorded.
     """
     options = Options(
         runs=runs, workers=workers, approvers=approvers, confirm=_tools(confirm), long=_tools(long),
         url=check_url(cli.url), namespace=cli.namespace, history=history, effects=effects, timeout=timeout,
-        concurrency=concurrency,
+        concurrency=concurrency, kill_worker_every=kill_worker_every, restart_server_every=restart_server_every,
+        merge_turns=merge_turns, pace=pace, seed=any_seed() if seed is None else seed,
     )  # fmt: skip
     report, trouble = await _watched(cli, options)
     if cli.screen.as_json:
@@ -87,9 +112,16 @@ async def _watched(cli: Invocation, options: Options) -> tuple[Report, str | Non
 def _told(report: Report) -> list[RenderableType]:
     counts = report.to_json()
     rows: list[tuple[str, RenderableType]] = [
-        (name, Text(f"{value:g}", style=BAD if name in NOTHING_LOST and value else ""))
+        (
+            name,
+            Text(
+                str(value) if isinstance(value, int) else f"{value:g}",
+                style=BAD if name in NOTHING_LOST and value else "",
+            ),
+        )
         for name, value in counts.items()
     ]
-    good = "Every run ended as it was recorded, and each tool ran once."
+    again = "only calls ran again whose worker had died" if report.reruns else "each tool ran once"
+    good = f"Every run ended as it was recorded, and {again}."
     bad = "Not every run ended as it was recorded, or a tool ran twice."
     return [facts(rows), "", Text(good if report.ok else bad, style=GOOD if report.ok else BAD)]

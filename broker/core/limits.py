@@ -32,6 +32,10 @@ class Limits:
     interrupts_per_suspension: int = 64
     depth: int = 64
     """Deepest nesting of lists and objects in one JSON value."""
+    journal_entries: int = 10_000
+    """Most entries in one run's journal; `run.checkpoint(state)` makes room. Warned about at half."""
+    journal_bytes: int = 64 * 1024 * 1024
+    """Most bytes in one run's journal."""
     labels: int = 32
     """Most labels, reviewers or groups on one value."""
 

@@ -107,6 +107,7 @@ class Interrupt(Model):
     )
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"kind", "payload", "reason"})
     NULLABLE: ClassVar[frozenset[str]] = frozenset({"expires_in"})
+    MAY_HAVE_RUN: ClassVar[str] = "may_have_run"
 
     kind: InstanceOf[InterruptionKind] = Field(default_factory=Custom)
     payload: Json = None
@@ -176,6 +177,26 @@ class Interrupt(Model):
             audience=Audience.COMPLETIONS,
             **rest,
         )
+
+    @classmethod
+    def doubt(cls, action: Action, call_id: str, attempt: int, **rest: JSON) -> Self:
+        """The question what became of a call whose worker died in its middle: it may have run."""
+        return cls(
+            reason=cls.MAY_HAVE_RUN,
+            message=f"Call {call_id} was begun (attempt {attempt}) and its worker died: it may have run. Approve to "
+            "run it again, respond with its result if it did run, or reject.",
+            payload={"call_id": call_id, "attempt": attempt},
+            action=action,
+            call_id=cls.doubt_id(call_id, attempt),
+            offers=(_K.APPROVE, _K.RESPOND, _K.REJECT, _K.CANCEL),
+            on_expiry=OnExpiry.DENY,
+            **rest,
+        )
+
+    @staticmethod
+    def doubt_id(call_id: str, attempt: int) -> str:
+        """The call id under which `doubt` asks."""
+        return f"{call_id}~{attempt}"
 
     @classmethod
     def question(cls, payload: JSON = None, schema: dict[str, JSON] | None = None, **rest: JSON) -> Self:

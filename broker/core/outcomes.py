@@ -21,18 +21,27 @@ def _memory() -> Durability:
 
 
 class Told(Model):
-    """The common part of all outcomes: a `code` for JSON, and whether the caller got what it asked for."""
+    """The common part of all outcomes: a `code` for JSON, and whether the caller got what it asked for.
+
+    `durability` is the class that what it tells had reached before it was told (P1), refusals and repeats included.
+    """
 
     code: ClassVar[str]
     says: ClassVar[str]
     ok: ClassVar[bool] = False
 
+    durability: Durability = Field(default_factory=_memory)
+
     def __str__(self) -> str:
         return self.says.format_map(vars(self))
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
-        facts = ((slot.name, getattr(self, slot.name)) for slot in slots(type(self)))
-        return ((name, fact) for name, fact in facts if fact not in (None, ()))
+        facts = ((slot, getattr(self, slot.name)) for slot in slots(type(self)))
+        return (
+            (slot.name, fact)
+            for slot, fact in facts
+            if fact not in (None, ()) and (slot.always or fact != slot.default)
+        )
 
     def _head(self) -> dict[str, JSON]:
         return {"code": self.code}
@@ -50,7 +59,6 @@ class Accepted(Told):
     session_id: str = ""
     interrupt_ids: tuple[str, ...] = ()
     resolution: Resolution | None = None
-    durability: Durability = Field(default_factory=_memory)
 
 
 class Replayed(Told):
@@ -65,7 +73,6 @@ class Replayed(Told):
     session_id: str = ""
     interrupt_ids: tuple[str, ...] = ()
     resolution: Resolution | None = None
-    durability: Durability = Field(default_factory=_memory)
 
 
 class Winner(Model):
@@ -146,7 +153,10 @@ class Unknown(Told):
 
 
 class NotDurable(Told):
-    """It happened, but the class asked for was not reached in time. Repeat it until it is."""
+    """It happened, or had happened, but the class asked for was not reached in time. Repeat it until it is.
+
+    A crash of the server may undo it until then, and nothing of it is true yet: not an answer, not who was first.
+    """
 
     code: ClassVar[str] = "not_durable"
     says: ClassVar[str] = "it happened, but reached {reached}, not {wanted}; repeat it"

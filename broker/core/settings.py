@@ -48,8 +48,10 @@ class Settings(Model):
     """How long an answer that came before its question waits for it."""
     retry_window: Period = timedelta(minutes=10)
     """How long a creating request may be repeated (`not_after`); shorter than `keep_settled`."""
-    durability: Durability = Durability()
-    """What every write must reach before its caller is told."""
+    durability: Durability | None = None
+    """What every write must reach before its caller is told; None is the strongest class that costs no further wait."""
+    confirm_within: Period = timedelta(seconds=3)
+    """How long a call waits for that class, where it has to wait, before it is told that it was not reached."""
     limits: Limits = LIMITS
     """The sizes that are accepted."""
 
@@ -81,7 +83,7 @@ class Settings(Model):
 def _parse(cls: type[Settings], name: str, text: str, variable: str) -> object:
     default = cls.model_fields[name].default
     try:
-        if isinstance(default, Durability):
+        if name == "durability":
             return Durability.parse(text)
         if isinstance(default, timedelta):
             return None if text == "never" else timedelta(seconds=float(text))

@@ -116,6 +116,16 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     # An approval leaves the record as it is: the worker that begins the call writes the next one.
     _call("settle", _C.AWAITING_CONFIRMATION, _C.RESOLVED),
     _call("settle", _C.AWAITING_COMPLETION, _C.RESOLVED),
+    _call("begin", None, _C.PENDING_RESULT, _C.AWAITING_COMPLETION),
+    _call("begin", _C.AWAITING_CONFIRMATION, _C.PENDING_RESULT, _C.AWAITING_COMPLETION),
+    _call("begin", _C.PENDING_RESULT, _C.PENDING_RESULT),
+    _call("begin", _C.AWAITING_COMPLETION, _C.AWAITING_COMPLETION),
+    # A call that cannot be made (no such tool, other arguments) has its result without being begun.
+    _call("end", None, _C.RESOLVED),
+    _call("end", _C.PENDING_RESULT, _C.RESOLVED),
+    _call("end", _C.AWAITING_COMPLETION, _C.RESOLVED),
+    # What a question came to is written into the journal when the run has read it.
+    _call("end", _C.RESOLVED, _C.RESOLVED),
 )
 
 CLOSED: Final = frozenset({RunState.FINISHED, RunState.WITHDRAWN})

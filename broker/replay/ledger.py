@@ -33,7 +33,8 @@ FIELDS: Final = (
 
 RECORDED: Final = tuple(field.name for field in fields(Observation))
 
-_compact: Final = json.JSONEncoder(separators=(",", ":"))
+compact: Final = json.JSONEncoder(separators=(",", ":")).encode
+"""One object as a line."""
 
 
 class Ledger:
@@ -73,7 +74,7 @@ class Recorder:
     def _write(self, calls: Sequence[Observation]) -> None:
         for call in calls:
             facts = {name: getattr(call, name) for name in RECORDED}
-            self._ledger.add(_compact.encode(facts))
+            self._ledger.add(compact(facts))
 
 
 def merge(recorded: Iterable[tuple[str, Path]], target: Path) -> int:
@@ -85,7 +86,7 @@ def merge(recorded: Iterable[tuple[str, Path]], target: Path) -> int:
     calls = sorted(
         (line for name, path in recorded for line in _calls(name, path)), key=lambda line: line["t_call"]
     )
-    text = "".join(f"{_compact.encode(call)}\n" for call in calls)
+    text = "".join(f"{compact(call)}\n" for call in calls)
     target.write_text(text, encoding="utf-8")
     return len(calls)
 

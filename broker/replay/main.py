@@ -11,61 +11,38 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final, Self, TypeVar
 
-from .. import AsyncBroker, HistoryEntry, InvalidInput, Principal, RunRecord, UnknownId
+from .. import (
+    AsyncBroker,
+    BrokerError,
+    HistoryEntry,
+    InvalidInput,
+    Principal,
+    RunRecord,
+    Unavailable,
+    UnknownId,
+)
 from ..core.ids import new_nonce
-from ..embedded import down, ensure
+from ..embedded import down
 from .crew import Crew
 from .ledger import Recorder, lines, merge
+from .merging import merge_turns
+from .mischief import Mischief, OwnServer
+from .options import Options
+from .patience import patiently
 from .player import AGENT, QUEUE
 from .process import Part
 from .report import Evidence, Report, Story, judge
-from .transcripts import Rules, Transcript, read, read_rules
+from .transcripts import Rules, Transcript, read
 
 T = TypeVar("T")
 S = TypeVar("S")
 
 IDLE: Final = timedelta(minutes=1)
 """How long the server of a replay that was killed stays."""
-MOST_PROCESSES: Final = 256
 AT_ONCE: Final = 32
 PAGE: Final = 1000
 TELL_SECONDS: Final = 0.1
 REMOVALS: Final = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What to replay, and with whom. None for `confirm` and `long`: what the TOML file beside the runs says.
-
-    Without a `url` the replay has a server of its own, gone afterwards. A namespace is new each time unless one is
-    named; it should be the replay's alone. On a server given by URL it stays, to be looked at.
-    """
-
-    runs: Path
-    workers: int = 3
-    approvers: int = 2
-    confirm: frozenset[str] | None = None
-    long: frozenset[str] | None = None
-    url: str | None = None
-    namespace: str | None = None
-    history: Path | None = None
-    effects: Path | None = None
-    timeout: float = 300.0
-    concurrency: int = 8
-
-    def __post_init__(self) -> None:
-        for name, count in (("workers", self.workers), ("approvers", self.approvers)):
-            if not 1 <= count <= MOST_PROCESSES:
-                raise InvalidInput(name, "is out of range", f"1 to {MOST_PROCESSES}")
-
-    def rules(self) -> Rules:
-        """Which tools pause."""
-        given = self.confirm, self.long
-        beside = read_rules(self.runs) if None in given else Rules()
-        return Rules(
-            beside.confirm if self.confirm is None else self.confirm,
-            beside.long if self.long is None else self.long,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +57,7 @@ class Progress:
 
 
 Tell = Callable[[Progress], None]
+Ends = asyncio.Task[Any]
 
 
 class Replay:
@@ -87,11 +65,13 @@ class Replay:
 
     def __init__(self, options: Options, tell: Tell | None = None) -> None:
         self.options = options
-        self.transcripts: list[Transcript] = list(read(options.runs).values())
+        self.transcripts: list[Transcript] = [
+            merge_turns(one, options.merge_turns) for one in read(options.runs).values()
+        ]
         self.rules: Rules = options.rules()
         self.namespace: str = options.namespace or f"replay-{new_nonce()[:8]}"
         self.trouble: str | None = None
-        self.run_ids: list[str] = []
+        self.run_ids: list[str] = [""] * len(self.transcripts)
         self._tell = tell
         self._finished = 0
         self._began = self._ended = 0.0
@@ -104,17 +84,20 @@ class Replay:
             stack.push_async_callback(_remove, self.folder)
             self.effects: Path = self.options.effects or self.folder / "effects"
             self.answers: Path = self.folder / "answers"
+            self.recorded: Path = self.folder / "recorded"
             self._calls = self.folder / "replay.calls" if self.options.history else None
             _empty(self.options.effects, self.options.history)
-            self.url: str = self.options.url or await self._own_server(stack)
+            self.server: OwnServer | None = None if self.options.url else await self._own_server(stack)
+            self.url: str = self.server.now.url if self.server else self.options.url or ""
             self.broker: AsyncBroker = await stack.enter_async_context(
                 AsyncBroker(
-                    self.url, namespace=self.namespace, by=Principal.local("replay"),
+                    self.url, namespace=self.namespace, by=Principal.local("replay"), settings=self.options.settings,
                     observer=Recorder(self._calls) if self._calls else None,
                 )
             )  # fmt: skip
             self.crew: Crew = Crew(self._model(), self.folder, records_calls=self._calls is not None)
             stack.push_async_callback(self.crew.stop)
+            self.mischief: Mischief = Mischief(self.options, self.crew, self.server)
             await self.crew.start(self.options.workers, self.options.approvers)
             self._stack = stack.pop_all()
         return self
@@ -122,16 +105,18 @@ class Replay:
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
-    async def _own_server(self, stack: AsyncExitStack) -> str:
+    async def _own_server(self, stack: AsyncExitStack) -> OwnServer:
         home = self.folder / "server"
         stack.push_async_callback(asyncio.to_thread, down, home)
-        return (await asyncio.to_thread(ensure, home, idle=IDLE)).url
+        return await OwnServer.start(home, IDLE)
 
     def _model(self) -> Part:
         return Part(
             role="", name="", url=self.url, namespace=self.namespace, runs=str(self.options.runs),
             confirm=tuple(self.rules.confirm), long=tuple(self.rules.long), concurrency=self.options.concurrency,
-            effects=str(self.effects), answers=str(self.answers), history=None,
+            effects=str(self.effects), answers=str(self.answers), recorded=str(self.recorded),
+            history=None, merge_turns=self.options.merge_turns, pace=self.options.thinking,
+            is_rough=self.options.is_rough,
         )  # fmt: skip
 
     # Driving ---------------------------------------------------------------------------------------------------
@@ -139,43 +124,56 @@ class Replay:
     async def drive(self) -> None:
         """Starts every run and waits for all, until the time is over, or nobody is left to go on with them."""
         self._began = monotonic()
-        self.run_ids = await _spread(self._start, (one.run_id for one in self.transcripts))
-        waiting = [asyncio.create_task(self._wait(run_id)) for run_id in self.run_ids]
+        rough = asyncio.create_task(self.mischief.run())
         useless = asyncio.create_task(self.crew.until_useless())
         shown = asyncio.create_task(self._show())
-        done = asyncio.gather(*waiting)
+        through = asyncio.create_task(self._all())
         try:
-            left = self.options.timeout - (monotonic() - self._began)
-            ends: list[asyncio.Future[Any]] = [done, useless]
-            await asyncio.wait(ends, timeout=max(left, 0), return_when=asyncio.FIRST_COMPLETED)
-            if not done.done():
-                late = f"not through after {self.options.timeout:g} s"
-                self.trouble = useless.result() if useless.done() else late
-            else:
-                done.result()
+            ends = {through, useless, rough}
+            await asyncio.wait(ends, timeout=self.options.timeout, return_when=asyncio.FIRST_COMPLETED)
+            self.trouble = self._trouble(through, useless, rough)
         finally:
             self._ended = monotonic()
-            for task in (*waiting, useless, shown):
+            for task in (through, useless, shown):
                 task.cancel()
-            await asyncio.gather(done, useless, shown, return_exceptions=True)
+            self.mischief.stop()
+            await asyncio.gather(through, useless, shown, rough, return_exceptions=True)
 
-    async def _start(self, run_id: str) -> str:
-        started = await self.broker.start(
-            AGENT, {"run": run_id}, session=run_id, key=f"{run_id}/{self._token}"[-256:], queue=QUEUE
+    def _trouble(self, through: Ends, useless: Ends, rough: Ends) -> str | None:
+        """Why the runs are not through; raises what was no trouble of theirs."""
+        if through.done():
+            through.result()
+            return None
+        if useless.done():
+            return str(useless.result())
+        if rough.done() and isinstance(fault := rough.exception(), BrokerError):
+            return str(fault)
+        if rough.done():
+            rough.result()
+        return f"not through after {self.options.timeout:g} s"
+
+    async def _all(self) -> None:
+        await _spread(self._start, range(len(self.transcripts)))
+        await asyncio.gather(*(self._wait(run_id) for run_id in self.run_ids))
+
+    async def _start(self, place: int) -> None:
+        run_id = self.transcripts[place].run_id
+        key = f"{run_id}/{self._token}"[-256:]
+        started = await patiently(
+            lambda: self.broker.start(AGENT, {"run": run_id}, session=run_id, key=key, queue=QUEUE)
         )
-        return started.run_id or ""
+        self.run_ids[place] = started.run_id or ""
 
     async def _wait(self, run_id: str) -> None:
-        await self.broker.wait(run_id)
+        await patiently(lambda: self.broker.wait(run_id))
         self._finished += 1
 
     async def _show(self) -> None:
         while self._tell is not None:
-            fleet = await self.broker.fleet()
-            ready = sum(pool.ready for pool in fleet.pools)
-            self._tell(
-                Progress(len(self.transcripts), self._finished, fleet.open, ready, monotonic() - self._began)
-            )
+            with suppress(Unavailable):
+                fleet = await self.broker.fleet()
+                ready, passed = sum(pool.ready for pool in fleet.pools), monotonic() - self._began
+                self._tell(Progress(len(self.transcripts), self._finished, fleet.open, ready, passed))
             await asyncio.sleep(TELL_SECONDS)
 
     # Judging ---------------------------------------------------------------------------------------------------
@@ -187,23 +185,28 @@ class Replay:
         return judge(
             Evidence(
                 transcripts=self.transcripts, records=records, stories=stories, effects=lines(self.effects),
-                answers=lines(self.answers), wall_s=self._ended - self._began,
-            )
+                recorded=lines(self.recorded), answers=lines(self.answers), killed=tuple(self.mischief.killed),
+                restarts=self.mischief.restarts,
+                settings=self.broker._link.settings,  # noqa: SLF001 - the same house
+                wall_s=self._ended - self._began,
+            ),
+            self.options,
         )  # fmt: skip
 
     async def _record(self, run_id: str) -> RunRecord | None:
         with suppress(UnknownId):
-            return await self.broker.runs.get(run_id)
+            return await self.broker.runs.get(run_id) if run_id else None
         return None
 
     async def _story(self, place: int) -> Story:
         """One run's part of its session's history."""
         entries: list[HistoryEntry] = []
-        while True:
+        while self.run_ids[place]:
             page = await self.broker.history(self.transcripts[place].run_id, start=len(entries), limit=PAGE)
             entries += page
             if len(page) < PAGE:
-                return Story.of(one for one in entries if one.run_id == self.run_ids[place])
+                break
+        return Story.of(one for one in entries if one.run_id == self.run_ids[place])
 
     async def write_history(self) -> None:
         """Stops the processes, then writes what each of them, and this one, has asked of the broker."""

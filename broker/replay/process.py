@@ -12,10 +12,15 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from .. import AsyncBroker, Audience, Principal, PrincipalKind, Worker
-from .ledger import Ledger, Recorder
+from ..core.settings import Settings
+from .ledger import Ledger, Recorder, compact
+from .merging import merge_turns
+from .options import HARD_TIMES
+from .patience import patiently
 from .player import AGENT, QUEUE, Player, answer_to
 from .transcripts import Rules, Transcript, read_again
 
@@ -34,7 +39,16 @@ class Part:
     concurrency: int
     effects: str
     answers: str
+    recorded: str
     history: str | None
+    merge_turns: int = 1
+    pace: float = 0.0
+    is_rough: bool = False
+
+    @property
+    def settings(self) -> Settings | None:
+        """How the namespace behaves: every process says the same."""
+        return HARD_TIMES if self.is_rough else None
 
     def recorder(self) -> Recorder | None:
         """The observer of this process."""
@@ -46,9 +60,10 @@ async def work(part: Part, transcripts: dict[str, Transcript]) -> None:
     rules = Rules(frozenset(part.confirm), frozenset(part.long))
     worker = Worker(
         part.url, namespace=part.namespace, queue=QUEUE, name=part.name, concurrency=part.concurrency,
-        observer=part.recorder(),
+        observer=part.recorder(), settings=part.settings,
     )  # fmt: skip
-    worker.add(AGENT, Player(transcripts, rules, Ledger(Path(part.effects))).play)
+    effects, recorded = Ledger(Path(part.effects)), Ledger(Path(part.recorded))
+    worker.add(AGENT, Player(part.name, transcripts, rules, effects, recorded, part.pace).play)
     await worker.broker.open()
     serving = asyncio.create_task(worker.serve())
     await asyncio.sleep(0)  # it has begun: `stop` reaches it
@@ -60,15 +75,19 @@ async def approve(part: Part, transcripts: dict[str, Transcript]) -> None:
     """Answers the questions of both groups until standard input ends, and notes what it was told."""
     told = Ledger(Path(part.answers))
     by = Principal(id=part.name, kind=PrincipalKind.SERVICE)
-    async with AsyncBroker(part.url, namespace=part.namespace, by=by, observer=part.recorder()) as broker:
+    async with AsyncBroker(
+        part.url, namespace=part.namespace, by=by, observer=part.recorder(), settings=part.settings
+    ) as broker:
 
         async def follow(group: Audience) -> None:
             async for delivery in broker.inbox.follow(group, consumer=f"{part.name}-{group}"):
                 record = delivery.record
                 answer = answer_to(record, transcripts)
                 if answer is not None:
-                    outcome = await broker.inbox.answer(record.id, answer, seen=record.digest)
-                    told.add(json.dumps({"by": part.name, "interrupt": record.id, "outcome": outcome.code}))
+                    outcome = await patiently(
+                        partial(broker.inbox.answer, record.id, answer, seen=record.digest)
+                    )
+                    told.add(compact({"by": part.name, "interrupt": record.id, "outcome": outcome.code}))
 
         tasks = [asyncio.create_task(follow(group)) for group in Audience]
         loop = asyncio.get_running_loop()
@@ -93,5 +112,7 @@ def main() -> None:
     """Does the part that standard input names."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it stops its processes in order
     part = Part(**json.loads(sys.stdin.readline()))
-    transcripts = read_again(Path(part.runs))
+    transcripts = {
+        run_id: merge_turns(one, part.merge_turns) for run_id, one in read_again(Path(part.runs)).items()
+    }
     asyncio.run((work if part.role == "worker" else approve)(part, transcripts))

@@ -17,6 +17,7 @@ SEGMENTS: Final[dict[str, str]] = {
     "input": ":input:",
     "state": ":state:",
     "calls": ":calls:",
+    "journal": ":journal:",
     "result": ":result:",
     "errors": ":errors:",
     # records, by interrupt
@@ -46,6 +47,8 @@ SEGMENTS: Final[dict[str, str]] = {
     "dead": ":dead",
     "unknown": ":unknown",
     "counter": ":counter",
+    # what a confirmed call writes before it waits for the disk
+    "touch": ":touch",
     # settings of the namespace, under a tag of its own
     "meta": ":meta",
     # what the check at connect writes and deletes

@@ -7,16 +7,20 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
+from ..core.durability import Durability
 from ..core.settings import Settings
 from ..core.wire import WIRE_VERSION
 from ..errors import InvalidInput, NotPermitted, UnsuitableServer, WrongNamespace
 from .commands.values import Command, Item, Reply, pairs, text
+from .disk import ASK, Disk
 from .keys import Keyspace, Partition, meta_key
 
 log: logging.Logger = logging.getLogger("broker")
 
-SERVER_FACTS: Final = (("INFO", "server"), ("INFO", "memory"), ("INFO", "cluster"), ("INFO", "replication"))
+SECTIONS: Final = ("server", "memory", "cluster", "replication", "persistence")
+SERVER_FACTS: Final = (*(("INFO", name) for name in SECTIONS), ASK)
 KEPT: Final = ("keep_settled", "keep_history", "keep_parked", "retry_window")
+OFFERED: Final = ("memory", "fsynced")
 MOST_PARTITIONS: Final = 1024
 
 
@@ -38,10 +42,14 @@ class Found:
 
     space: Keyspace
     settings: Settings
+    durability: Durability
 
 
-def check_server(facts: Sequence[Any]) -> None:
-    """Raises `UnsuitableServer` for a server that cannot keep the promises. What it may not be asked is passed over."""
+def check_server(facts: Sequence[Any]) -> Disk:
+    """How the server gets writes to its disk. What it may not be asked is passed over.
+
+    Raises `UnsuitableServer` for a server that cannot keep the promises.
+    """
     info: dict[str, Any] = {}
     for part in facts:
         if isinstance(part, dict):
@@ -64,6 +72,7 @@ def check_server(facts: Sequence[Any]) -> None:
         raise UnsuitableServer("it is a node of a cluster", "This release connects to single servers")
     if text(info.get("role") or "master") != "master":
         raise UnsuitableServer("it is a replica", "Connect to its primary")
+    return Disk.of(info, parts)
 
 
 def _ms(span: timedelta) -> int:
@@ -80,17 +89,17 @@ def fields(reply: Any) -> dict[str, str]:
     return {name: text(value) for name, value in pairs(reply).items()}
 
 
-def defaults(wanted: Wanted) -> dict[str, str]:
-    """The settings a namespace gets when it is created."""
+def defaults(wanted: Wanted, durability: Durability) -> dict[str, str]:
+    """The settings a namespace gets when it is created, with that class of durability."""
     settings = wanted.settings or Settings()
     told = {"wire": str(WIRE_VERSION), "epoch": "1", "partitions": str(wanted.partitions or 1)}
     told |= {name: str(_ms(getattr(settings, name))) for name in KEPT}
-    return told | {"durability": str(settings.durability)}
+    return told | {"durability": str(durability)}
 
 
-def create(namespace: str, wanted: Wanted) -> Command[dict[str, str]]:
-    """The settings of a namespace, created where it is new."""
-    told = defaults(wanted)
+def create(namespace: str, wanted: Wanted, durability: Durability | None = None) -> Command[dict[str, str]]:
+    """The settings of a namespace, created where it is new, then with that class of durability (default memory)."""
+    told = defaults(wanted, durability or Durability.memory())
     flat = [part for pair in told.items() for part in pair]
     key = meta_key(namespace)
     partition = Partition(key.removesuffix(":meta"))
@@ -105,6 +114,16 @@ def _number(found: dict[str, str], name: str) -> int:
     """A number, 0 where another program wrote something else."""
     value = found.get(name, "")
     return int(value) if value.isdecimal() and len(value) < 16 else 0  # noqa: PLR2004 - what a timedelta holds
+
+
+def durability(wanted: Wanted, disk: Disk | None) -> Durability:
+    """The class a new namespace gets; raises `UnsuitableServer` where it cannot be had. Without a `disk` it was had."""
+    asked = wanted.settings.durability if wanted.settings else None
+    if disk is None:
+        return asked or Durability.memory()
+    chosen = asked or disk.strongest
+    disk.barrier(chosen, kept=False)
+    return chosen
 
 
 def check_namespace(namespace: str, wanted: Wanted, found: dict[str, str]) -> Found:
@@ -123,13 +142,24 @@ def check_namespace(namespace: str, wanted: Wanted, found: dict[str, str]) -> Fo
     }
     if not all(kept.values()):
         raise WrongNamespace(namespace, "has spans that cannot be read", "whole milliseconds above zero")
-    if wanted.settings is not None:
-        for name, value in kept.items():
-            asked = getattr(wanted.settings, name)
-            if asked != value:
-                raise WrongNamespace(namespace, f"has {name} {value} and {asked} was asked for", f"{value}")
-        return Found(Keyspace(namespace, count), wanted.settings)
-    return Found(Keyspace(namespace, count), Settings(**kept))
+    kept["durability"] = _durability(namespace, found.get("durability", "memory"))
+    space = Keyspace(namespace, count)
+    if wanted.settings is None:
+        return Found(space, Settings(**kept), kept["durability"])
+    for name, value in kept.items():
+        asked = getattr(wanted.settings, name)
+        if asked != value and (asked is not None or name != "durability"):
+            raise WrongNamespace(namespace, f"has {name} {value} and {asked} was asked for", f"{value}")
+    settings = wanted.settings.model_copy(update={"durability": kept["durability"]})
+    return Found(space, settings, kept["durability"])
+
+
+def _durability(namespace: str, kept: str) -> Durability:
+    if kept not in OFFERED:
+        raise WrongNamespace(
+            namespace, f"has durability {kept!r}, which is not offered by this release", " or ".join(OFFERED)
+        )
+    return Durability.parse(kept)
 
 
 def check_commands(space: Keyspace, *, decider: bool) -> Command[str]:

@@ -36,13 +36,14 @@ COMMANDS: Final[tuple[str, ...]] = (
 MENDING: Final = ("xinfo|stream", "xinfo|consumers", "xgroup|setid", "xgroup|destroy", "xlen", "memory|usage")
 
 
-def acl_rules(namespace: str, role: Role) -> tuple[str, ...]:
+def acl_rules(namespace: str, role: Role, *, waits: bool = False) -> tuple[str, ...]:
     """The rules of a user of that role, as `ACL SETUSER` and ACL files take them; name and password are the caller's.
 
-    They name every key pattern and command; nothing else is allowed. Raises `InvalidInput` for a bad namespace.
+    They name every key pattern and command; nothing else is allowed. `waits`: the namespace has the class `fsynced` by
+    WAITAOF, which older servers do not know. Raises `InvalidInput` for a bad namespace.
     """
     check_namespace(namespace)
-    commands = COMMANDS + (MENDING if role is Role.OPERATOR else ())
+    commands = COMMANDS + (MENDING if role is Role.OPERATOR else ()) + (("waitaof",) if waits else ())
     allowed = tuple(f"+{command}" for command in commands)
     return ("resetkeys", "resetchannels", *_patterns(namespace, role), "nocommands", *allowed)
 

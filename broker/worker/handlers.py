@@ -3,30 +3,25 @@
 A plain function runs in a thread and gets a run whose methods block, over a connection of its own.
 """
 
-import asyncio
-import contextlib
-import contextvars
 import inspect
-import threading
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from .._async._runtime import in_thread
 from .._async.run import Run
 from .._sync.link import Link as BlockingLink
 from .._sync.run import Run as BlockingRun
 from ..core.limits import check_name
 from ..errors import InvalidInput
 
-T = TypeVar("T")
-
 Handler = Callable[[Any], Any]
 """An async function of a `Run`, or a plain one of a blocking run."""
 
-SHARED = ("input", "metadata", "state", "interrupts", "_old")
+SHARED = ("input", "metadata", "state", "interrupts", "cut", "checkpointed", "_old")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,39 +53,7 @@ class Agent:
             return await in_thread(self.handler, twin)
         finally:
             run.is_held = run.is_held and twin.is_held
-
-
-async def in_thread(function: Callable[[T], Any], argument: T) -> Any:
-    """What the function returns, called in a thread of its own.
-
-    Not one of the loop's few: as many as the worker's concurrency may be at work, and a process that ends does not
-    wait for one that is stuck.
-    """
-    loop, context = asyncio.get_running_loop(), contextvars.copy_context()
-    future: asyncio.Future[Any] = loop.create_future()
-
-    def tell(result: Any, fault: BaseException | None) -> None:
-        if future.done():
-            return
-        if fault is None:
-            future.set_result(result)
-        else:
-            future.set_exception(fault)
-
-    def work() -> None:
-        result: Any = None
-        fault: BaseException | None = None
-        try:
-            result = context.run(function, argument)
-        except StopIteration as error:  # a future cannot hold one
-            fault = RuntimeError(f"{type(error).__name__} was raised")
-        except BaseException as error:  # noqa: BLE001 - it is raised where the call is awaited
-            fault = error
-        with contextlib.suppress(RuntimeError):  # the loop has ended and nobody waits
-            loop.call_soon_threadsafe(tell, result, fault)
-
-    threading.Thread(target=work, name="broker-handler", daemon=True).start()
-    return await future
+            run._fault = twin._fault  # noqa: SLF001
 
 
 def _blocking(run: Run[Any], link: BlockingLink) -> BlockingRun[Any]:

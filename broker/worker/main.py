@@ -18,7 +18,7 @@ from ..core.fleet import WorkerInfo
 from ..core.ids import new_nonce
 from ..core.limits import check_name, check_range
 from ..core.settings import Settings
-from ..errors import BrokerError, Corrupt, InvalidInput, StaleLease, Unavailable
+from ..errors import BrokerError, Corrupt, InvalidInput, Paused, StaleLease, Unavailable
 from ..renewer import Renewer, run_command
 from ..store.commands import sweep
 from ..store.commands.runs import Leased, Token
@@ -204,21 +204,12 @@ class Worker:
         try:
             await run.load()
             result = await self._agents[run.agent].call(run, self._blocking._link)  # noqa: SLF001
-            if run.is_held:
+            if run.is_held or run._fault is not None:  # noqa: SLF001 - a handler that returns after a pause has paused
                 await run.finish(result)
-        except StaleLease:
-            log.warning("run %s: its lease went to another worker; nothing was written", run.id)
-        except asyncio.CancelledError as error:
-            if self._is_cancelled():
-                await self._give_back(run)
-            else:  # raised by the handler itself, for something of its own
-                await self._failed(run, error)
-        except Unavailable as error:
-            log.warning("run %s: %s; its lease will run out", run.id, error.reason)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises ends its attempt and no other
-            await self._failed(run, error)
+            await self._ended(run, error)
         finally:
             renewer.remove(token)
 
@@ -227,16 +218,27 @@ class Worker:
         task = asyncio.current_task()
         return task is not None and task.cancelling() > 0
 
+    async def _ended(self, run: Run[Any], error: BaseException) -> None:
+        """What becomes of a run whose handler raised: a pause is none of its faults, and a drain neither."""
+        match run._cause(error):  # noqa: SLF001 - the same house
+            case Paused():
+                log.debug("run %s paused", run.id)
+            case asyncio.CancelledError() if self._is_cancelled():
+                await self._give_back(run)
+            case StaleLease():
+                log.warning("run %s: its lease went to another worker; nothing was written", run.id)
+            case Unavailable(reason=reason):
+                log.warning("run %s: %s; its lease will run out", run.id, reason)
+            case cause:
+                # The text may hold what the handler worked on: it goes to the run's record, never into a log.
+                log.warning("run %s attempt %d failed: %s", run.id, run.attempt, type(cause).__name__)
+                await run.failed(cause)
+
     async def _give_back(self, run: Run[Any]) -> None:
         """A drain is no failure: the run is another worker's, at once. A lease lost before is nobody's to give."""
         if run.is_held:
             with suppress(BrokerError):
                 await run.release()
-
-    async def _failed(self, run: Run[Any], error: BaseException) -> None:
-        # The text may hold what the handler worked on: it goes to the run's record, never into a log.
-        log.warning("run %s attempt %d failed: %s", run.id, run.attempt, type(error).__name__)
-        await run.failed(error)
 
     # Ending ----------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ FIELDS = {
     "fence", "error",
 }  # fmt: skip
 MAYBE = {"unsure", "cancelled"}
-HELD = {"suspend", "finish", "fail", "release", "renew"}
+HELD = {"suspend", "finish", "fail", "release", "renew", "begin", "end", "handle", "cut"}
 REFUSED = {"stale_lease", "nothing", None}
 CHANGES = {"accepted", "leased", "done", "ready", "dead", "waiting"}
 AFTER_THE_END = {"seen", "collect", "ring"}

@@ -63,7 +63,8 @@ def test_the_command_says_one_object(replayed: tuple[Call, list[str], list[Call]
     report, effects, _ = replayed
     assert list(report) == [
         "runs", "calls", "suspensions", "answered", "resumed", "resumed_elsewhere", "reruns", "lost", "mismatched",
-        "doubled_answers", "effects", "wall_s", "lifecycles_per_s",
+        "doubled_answers", "effects", "wall_s", "lifecycles_per_s", "reruns_unexplained", "missing", "killed",
+        "server_restarts", "taken_over", "taken_over_early", "lease_s", "pace_s", "merge_turns", "seed",
     ]  # fmt: skip
     assert len(effects) == len(set(effects)) == report["effects"] == 18
 
@@ -162,6 +163,17 @@ def a_write_under_a_fence_of_nobody(calls: list[Call]) -> None:
     happened(calls, "suspend", "accepted")[0]["fence"] = 77
 
 
+def a_result_under_an_older_lease(calls: list[Call]) -> None:
+    end = next(call for call in calls if call["op"] == "end")
+    lease = next(
+        c
+        for c in happened(calls, "lease", "leased")
+        if c["fence"] == end["fence"] and c["run_id"] == end["run_id"]
+    )
+    calls.append(later(lease, fence=lease["fence"] + 1, t_return=end["t_call"] - 1))
+    calls[-1]["t_call"] = calls[-1]["t_return"] - 1
+
+
 def a_lease_after_the_end(calls: list[Call]) -> None:
     finish = happened(calls, "finish", "finished")[0]
     calls.append(
@@ -203,6 +215,7 @@ BROKEN: dict[str, Callable[[list[Call]], None]] = {
     "was given twice": a_fence_twice,
     "was given after fence": a_fence_that_shrinks,
     "finish under fence": a_finish_under_an_older_lease,
+    "end under fence": a_result_under_an_older_lease,
     "under fence 77, which nobody was given": a_write_under_a_fence_of_nobody,
     "lease went through after its end": a_lease_after_the_end,
     "it ended more than once": a_second_end,

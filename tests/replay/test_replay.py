@@ -21,7 +21,7 @@ from broker.core.models import ResultRecord
 from broker.replay import Options, Replay, Report
 from broker.replay.crew import APPROVER, WORKER, Member
 from broker.replay.ledger import lines
-from broker.replay.report import accepted
+from broker.replay.report import accepted, executions
 from broker.testing import await_until
 
 DATA = Path(__file__).with_name("data")
@@ -63,7 +63,7 @@ def stopped(replay: Replay, role: str) -> Member:
 
 
 def faults(report: Report) -> dict[str, int]:
-    names = ("reruns", "lost", "mismatched", "doubled_answers")
+    names = ("reruns", "reruns_unexplained", "lost", "mismatched", "doubled_answers", "missing")
     return {name: count for name in names if (count := getattr(report, name))}
 
 
@@ -79,8 +79,12 @@ async def test_every_run_ends_as_recorded_and_every_call_runs_once(driven: Repla
 
 
 async def test_the_effects_are_the_calls_of_the_record(driven: Replay) -> None:
-    recorded = [f"{one.run_id}/{key}" for one in driven.transcripts for key in one.calls]
-    assert sorted(lines(driven.effects)) == sorted(recorded)
+    ids = zip(driven.transcripts, driven.run_ids, strict=True)
+    recorded = [f"{run_id}:{key}" for one, run_id in ids for key in one.calls]
+    executed = executions(lines(driven.effects))
+    assert sorted(executed) == sorted(recorded)
+    assert {one["attempt"] for some in executed.values() for one in some} == {1}
+    assert {json.loads(line)["key"] for line in lines(driven.recorded)} == set(recorded)
 
 
 async def test_every_question_was_answered_once_by_an_approver(driven: Replay) -> None:
@@ -104,9 +108,33 @@ async def test_a_changed_result_is_a_mismatch(driven: Replay) -> None:
 
 
 async def test_a_key_twice_in_the_effects_is_a_rerun(driven: Replay) -> None:
-    with appended(driven.effects, lines(driven.effects)[4]):
+    first = json.loads(lines(driven.effects)[4])
+    with appended(driven.effects, json.dumps(first | {"fence": first["fence"] + 1})):
         report = await driven.report()
+    assert faults(report) == {"reruns": 1, "reruns_unexplained": 1}
+    assert not report.ok
+
+
+async def test_a_rerun_is_explained_by_a_death_before_the_record(driven: Replay) -> None:
+    first = json.loads(lines(driven.effects)[4])
+    again, mine = json.dumps(first | {"fence": first["fence"] + 9}), f'"{first["key"]}"'
+    driven.mischief.killed.append(first["worker"])
+    with appended(driven.effects, again):
+        assert faults(await driven.report()) == {"reruns": 1, "reruns_unexplained": 1}
+        before = driven.recorded.read_bytes()
+        driven.recorded.write_text("".join(f"{x}\n" for x in lines(driven.recorded) if mine not in x))
+        report = await driven.report()
+        driven.recorded.write_bytes(before)
+    driven.mischief.killed.clear()
     assert faults(report) == {"reruns": 1}
+    assert report.ok
+
+
+async def test_an_accepted_answer_that_the_server_lost_is_missing(driven: Replay) -> None:
+    line = {"by": "approver-1", "interrupt": "int_lost", "outcome": "accepted"}
+    with appended(driven.answers, json.dumps(line)):
+        report = await driven.report()
+    assert faults(report) == {"missing": 1}
     assert not report.ok
 
 
@@ -138,6 +166,8 @@ async def test_a_run_that_nobody_answers_is_lost(tmp_path: Path) -> None:
         driving = asyncio.create_task(replay.drive())
 
         async def one_finished_and_one_waits() -> bool:
+            if not all(replay.run_ids):
+                return False
             states = [(await replay.broker.runs.get(run_id)).state for run_id in replay.run_ids]
             return states == [RunState.WAITING, RunState.FINISHED]
 

@@ -20,6 +20,7 @@ from broker.store.keys import Keyspace
 from broker.store.scripts import Rendering
 
 from .guarded import shows_guard
+from .journaling import begin, by_token, cut, end, handle
 from .rows.sweeps import unread
 from .snapshot import changed
 from .world import POOL, World, approval, completion
@@ -45,6 +46,7 @@ def tour(w: World) -> None:
     w.move(w.place(), "night")
     for mode in Mode:
         lives(w, mode)
+    journaled(w)
     w.answer_unknown("int_0000" + "f" * 32)
     w.answer_call("c404", Approve())
     w.forward(days=9)
@@ -78,6 +80,23 @@ def lives(w: World, mode: Mode) -> None:
     else:
         w.answer_call("c4", run=place.run, seq=3)
         w.finish(w.leased(place, "n7"))
+
+
+def journaled(w: World) -> None:
+    """A run with a journal: a step, a job completed before its question, a gated call, a checkpoint."""
+    place, lease = w.started("journaled")
+    begin(w, lease, "c0")
+    end(w, lease, "c0")
+    begin(w, lease, long=True)
+    handle(w, lease)
+    by_token(w, place)
+    w.ask(lease, approval("c2"), completion())
+    w.answer(w.run_address(place).interrupts[0].interrupt)
+    lease = w.leased(place, "n2")
+    gated = begin(w, lease, "c2", gated=True)
+    begin(w, lease, "c2", gated=True, interrupt=gated.detail.decode())
+    cut(w, lease)
+    w.finish(lease)
 
 
 class Monitor:
@@ -148,7 +167,7 @@ def test_every_key_a_script_touches_was_declared(world: World, rendering: Render
 def test_the_check_at_connect_tries_every_command_of_the_scripts(world: World) -> None:
     """Decisions: a command that is refused in mid-script leaves earlier writes, so each is tried before."""
     used = set()
-    for name in (*scripts.names(), "_prelude", "_pause"):
+    for name in (*scripts.names(), "_prelude", "_pause", "_early"):
         if name != "check":
             used |= set(re.findall(r"(?:write|redis\.call)\('([A-Z]+)'", scripts._source(name)))
             used |= set(re.findall(r"pending \+ 1\] = \{ '?([A-Z]+)", scripts._source(name)))

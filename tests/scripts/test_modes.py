@@ -1,6 +1,7 @@
 """When a pause is over: at the last answer, at the first, or at each."""
 
 import itertools
+from datetime import timedelta
 
 import pytest
 
@@ -33,6 +34,20 @@ def test_the_first_of_n_decides_and_the_others_are_superseded(world: World) -> N
     assert [world.settled(i) for i in ids] == ["superseded", "resolved", "superseded"]
     assert (world.state(place), world.client.zcard(world.key("open"))) == ("ready", 0)
     assert [world.answer(i, op="late").code for i in ids] == ["superseded", "already_decided", "superseded"]
+
+
+def test_what_a_deadline_decided_for_others_is_superseded_too(world: World) -> None:
+    """Mode first: nobody answered the first one in time; that says nothing about the second one's deadline."""
+    place, (a, b) = world.asked(
+        approval("c1", expires_in=timedelta(minutes=1)), approval("c2"), mode=Mode.FIRST
+    )
+    world.forward(minutes=2)
+    assert world.expire(a) == [True]
+    assert (world.answer(a).code, world.answer(b).code, world.state(place)) == (
+        "expired",
+        "superseded",
+        "ready",
+    )
 
 
 def test_each_answer_makes_the_run_ready_and_none_is_lost(world: World) -> None:
@@ -89,6 +104,15 @@ def test_a_kept_question_follows_the_mode_of_its_new_pause(world: World, mode: M
     world.ask(world.leased(place, "n2"), approval("c3"), mode=mode, keep=[b])
     assert world.answer(b).code == "accepted"
     assert world.state(place) == ("waiting" if mode is Mode.ALL else "ready")
+
+
+def test_a_pause_that_only_keeps_questions_is_on_record(world: World) -> None:
+    """P14: it asks nothing new, and is a transition all the same."""
+    place, (a, b) = world.asked(approval("c1"), approval("c2"), mode=Mode.EACH)
+    world.answer(a)
+    assert world.ask(world.leased(place, "n2"), mode=Mode.EACH, keep=[b]).code == "accepted"
+    last = world.history()[-1]
+    assert (last.event, last.run_id, last.seq, last.interrupt_id) == ("suspended", place.run, 2, None)
 
 
 def test_a_dead_run_takes_answers_and_stays_dead(world: World) -> None:

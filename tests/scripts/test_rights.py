@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import redis
 
+from broker import Broker
 from broker.core.answers import Approve, Complete
 from broker.core.models import OnExpiry
 from broker.core.states import Mode
@@ -100,6 +101,15 @@ def test_every_script_works_for_a_decider_and_an_operator(world: World, own: Ser
         assert user.do(namespace.check_commands(Keyspace(NAME, 1), decider=True)) == ""
         tour(user)
         world.client.flushdb()
+
+
+@pytest.mark.parametrize("role", Role)
+def test_every_role_may_find_out_why_a_run_is_stuck(world: World, own: ServerProcess, role: Role) -> None:
+    place, _ids = world.asked(approval(expires_in=None))
+    user = as_user(world, own, role, *clock(*acl_rules(NAME, role)))
+    with Broker(user.url, namespace=NAME, create=False) as broker:
+        assert broker.runs.why(place.run).stuck
+        assert [one.run_id for one in broker.check().findings] == [place.run]
 
 
 def worker_of(world: World, own: ServerProcess) -> World:

@@ -141,3 +141,16 @@ def test_withdrawing_expires_what_is_due_first(world: World) -> None:
     assert world.withdraw(place).code == "accepted"
     assert (world.settled(a), world.settled(b), world.state(place)) == ("expired", "withdrawn", "withdrawn")
     assert world.ready() == []
+
+
+def test_one_that_is_due_may_take_the_others_with_it(world: World) -> None:
+    """Mode first: the deadline of the second one ends the first one too, and the run is withdrawn all the same."""
+    late = approval("c2", expires_in=timedelta(minutes=1))
+    place, (one, two) = world.asked(approval("c1"), late, mode=Mode.FIRST)
+    world.forward(minutes=2)
+    assert world.withdraw(place).code == "accepted"
+    assert (world.state(place), world.settled(one), world.settled(two)) == (
+        "withdrawn",
+        "superseded",
+        "expired",
+    )

@@ -14,7 +14,6 @@ from typing import Final, get_args
 
 from broker import errors, telemetry
 from broker.core import limits, outcomes, schema, settings, states
-from broker.core.durability import Durability
 from broker.store import namespace, scripts
 from tests.tools import command_pages
 
@@ -153,7 +152,7 @@ def shown(value: object) -> str:
             if value.total_seconds() >= seconds and not value.total_seconds() % seconds:
                 return f"{value.total_seconds() / seconds:g} {unit}"
         return f"{value.total_seconds():g} s"
-    return f"`{value}`" if isinstance(value, Durability) else str(value)
+    return "by the server" if value is None else str(value)
 
 
 def setting_table() -> str:

@@ -19,7 +19,7 @@ def test_the_defaults_of_the_design() -> None:
     assert settings.keep_settled == timedelta(hours=1)
     assert settings.keep_history == timedelta(days=7)
     assert settings.keep_parked == timedelta(minutes=10)
-    assert settings.durability == Durability.memory()
+    assert settings.durability is None
 
 
 def test_the_environment_gives_seconds_words_and_numbers() -> None:

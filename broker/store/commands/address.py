@@ -196,7 +196,10 @@ def read_aliases(p: Partition, session: str, call: str) -> Read[tuple[str, ...]]
 
 
 def early_slot(session: str, run: str, seq: int, call: str) -> str:
-    """Where the verdict of an answer that comes before its question lies; one for each (run, sequence, call)."""
+    """Where the verdict of an answer that comes before its question lies; one for each (run, sequence, call).
+
+    A run with sequence 0 means a call of that run's journal, whichever pause asks about it.
+    """
     body = SEPARATOR.join(("early", session, run, str(seq), call))
     return f"early_{session_hash(session):04x}{content_digest(body.encode())[:32]}"
 
@@ -213,7 +216,9 @@ def read_early(
 
     Raises `Corrupt` where another program wrote there.
     """
-    fields = [(call, name) for call in calls for name in (f"r {run} {seq} {call}", f"c {call}")]
+    fields = [
+        (call, name) for call in calls for name in (f"r {run} {seq} {call}", f"j {run} {call}", f"c {call}")
+    ]
 
     def decode(replies: list[Any]) -> tuple[tuple[str, str, str], ...]:
         found = []

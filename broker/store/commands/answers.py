@@ -109,8 +109,6 @@ def _invalid(field: str, allowed: str) -> Outcome:
 
 
 def _settled(state: str, at: datetime | None, answer: str, by: Principal | None, op: str) -> Outcome:
-    if op.startswith("expire "):  # by its policy, a default answer included: nobody was first
-        return Expired(at=at)
     match state:
         case Settlement.EXPIRED:
             return Expired(at=at)
@@ -118,6 +116,8 @@ def _settled(state: str, at: datetime | None, answer: str, by: Principal | None,
             return Withdrawn(by=by, at=at)
         case Settlement.SUPERSEDED:
             return Superseded(at=at)
+        case _ if op.startswith("expire "):  # its policy's default answer: nobody was first
+            return Expired(at=at)
         case _:
             kind = AnswerKind(answer) if answer in set(AnswerKind) else None
             return AlreadyDecided(winner=Winner(by=by, at=at, answer=kind, op=op))
@@ -133,7 +133,9 @@ def answer(p: Partition, pairs: Sequence[tuple[Address, Said]]) -> Command[Outco
         )
         for a, s in pairs
     )
-    return Command("answer", p, items, lambda n, reply: told(reply, pairs[n][0].interrupt, pairs[n][0]))
+    return Command(
+        "answer", p, items, lambda n, reply: told(reply, pairs[n][0].interrupt, pairs[n][0]), confirm=True
+    )
 
 
 def answer_unknown(p: Partition, interrupt: str, said: Said, longest: timedelta) -> Command[Outcome]:
@@ -142,7 +144,9 @@ def answer_unknown(p: Partition, interrupt: str, said: Said, longest: timedelta)
     args = (interrupt, "", "", "", "", said.op, said.kind, said.mark, said.verdict, said.by, said.seen, said.action, "",
             0, micros(longest))  # fmt: skip
     about = About(interrupts=(interrupt,), operation=said.op)
-    return Command("answer", p, (Item(keys, args, about),), lambda _, reply: told(reply, interrupt))
+    return Command(
+        "answer", p, (Item(keys, args, about),), lambda _, reply: told(reply, interrupt), confirm=True
+    )
 
 
 def answer_call(
@@ -166,4 +170,4 @@ def answer_call(
         return told(reply, at.interrupt if at else a.call, at)
 
     about = About(a.session, a.run, (), said.op)
-    return Command("answer", p, (Item(tuple(keys), args, about),), decode)
+    return Command("answer", p, (Item(tuple(keys), args, about),), decode, confirm=True)

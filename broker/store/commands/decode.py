@@ -126,7 +126,7 @@ def _answer(p: Partition, interrupt: str, f: Fields, question: Interrupt, verdic
         session, run, call = f.text("session"), f.text("run"), f.text("call")
         seq = int(f.text("asked") or f.number("seq"))
         about = early_identity(session, call)
-        slots = [early_slot(session, run, seq, call), early_slot(session, "", 0, call)]
+        slots = [early_slot(session, *at, call) for at in ((run, seq), (run, 0), ("", 0))]
     if found.interrupt_id != about or slot not in slots:
         raise Corrupt(key, "it is the verdict of another question")
     if found.action_digest is not None and found.action_digest != approved_digest(question, found.answer):

@@ -8,8 +8,8 @@ from time import monotonic_ns
 from types import TracebackType
 from typing import Any, Self
 
-from ...core.outcomes import AlreadyDecided
-from ...errors import BrokerError, StaleLease, Unavailable
+from ...core.outcomes import AlreadyDecided, NotDurable
+from ...errors import BrokerError, Refused, StaleLease, Unavailable
 from ...telemetry import Observation, Observer
 from .runs import Leased
 from .values import Command, StaleAddress
@@ -64,6 +64,8 @@ def _ended(sent: Observation, what: Any, end: int) -> Observation:
         return replace(sent, t_return=end, outcome=what.code)
     if isinstance(what, BaseException):
         return replace(sent, t_return=end, error=_fault(what))
+    if isinstance(what, NotDurable):
+        return replace(sent, t_return=end, error="unsure")
     if isinstance(what, Leased):
         fence = what.token.fence
         return replace(sent, t_return=end, outcome="leased", fence=fence, operation_id=f"lease-{fence}")
@@ -84,6 +86,8 @@ def _word(what: Any) -> str:
 def _fault(fault: BaseException) -> str:
     if isinstance(fault, StaleLease):
         return "unsure"  # the first try, whose reply was lost, may have been what ended it
+    if isinstance(fault, Refused):
+        return "unsure"  # it happened, and may not last
     if isinstance(fault, Unavailable):
         return "unsure" if fault.unsure else fault.code
     if isinstance(fault, BrokerError):

@@ -102,7 +102,8 @@ def suspend(p: Partition, pause: Pause) -> Command[Outcome]:
     for q in pause.questions:
         args.extend(q.args())
     about = About(place.session, place.run, ids, pause.op, token.fence if token else None)
-    return Command("suspend", p, (Item(tuple(keys), tuple(args), about),), decode, oom=token is not None)
+    item = Item(tuple(keys), tuple(args), about)
+    return Command("suspend", p, (item,), decode, oom=token is not None, confirm=True)
 
 
 def with_old(pause: Pause, old: Sequence[Address]) -> Pause:

@@ -83,7 +83,11 @@ def start(p: Partition, place: Place, *, op: str, not_after: int, longest: timed
 
     args = _creation(place, op, not_after, micros(longest))
     return Command(
-        "start", p, (Item(_creation_keys(p, place), args, About(place.session, place.run, (), op)),), decode
+        "start",
+        p,
+        (Item(_creation_keys(p, place), args, About(place.session, place.run, (), op)),),
+        decode,
+        confirm=True,
     )
 
 
@@ -112,7 +116,11 @@ def adopt(
 
     args = _creation(place, nonce, holder, micros(lease), not_after, micros(longest))
     return Command(
-        "adopt", p, (Item(_creation_keys(p, place), args, About(place.session, place.run)),), decode
+        "adopt",
+        p,
+        (Item(_creation_keys(p, place), args, About(place.session, place.run)),),
+        decode,
+        confirm=True,
     )
 
 
@@ -218,7 +226,8 @@ def _held(
     session = leased.text("session")
     names = (*run_keys(p, token.run, session, leased.pool), *keys)
     about = About(session, token.run, (), f"{script}-{token.fence}", token.fence)
-    return Command(script, p, (Item(names, (token.run, token.fence, token.nonce, *args), about),), decode)
+    item = Item(names, (token.run, token.fence, token.nonce, *args), about)
+    return Command(script, p, (item,), decode, confirm=script == "finish")
 
 
 def release(leased: Leased) -> Command[str]:
@@ -259,6 +268,7 @@ def withdraw(p: Partition, a: RunAddress, *, op: str, by: bytes, reason: str) ->
         p,
         (Item(tuple(keys), (a.run, op, a.seq, by, reason), About(a.session, a.run, (), op)),),
         decode,
+        confirm=True,
     )
 
 
@@ -273,7 +283,11 @@ def requeue(p: Partition, a: RunAddress, *, op: str, by: bytes) -> Command[Outco
 
     keys = tuple(run_keys(p, a.run, a.session, a.pool))
     return Command(
-        "requeue", p, (Item(keys, (a.run, op, a.fence, by), About(a.session, a.run, (), op)),), decode
+        "requeue",
+        p,
+        (Item(keys, (a.run, op, a.fence, by), About(a.session, a.run, (), op)),),
+        decode,
+        confirm=True,
     )
 
 
@@ -293,4 +307,5 @@ def move(p: Partition, a: RunAddress, *, queue: str, by: bytes) -> Command[Outco
             p.key("open_queue", a.pool.queue),
             p.key("open_queue", queue),
         ]
-    return Command("move", p, (Item(tuple(keys), (a.run, queue, by), About(a.session, a.run)),), decode)
+    item = Item(tuple(keys), (a.run, queue, by), About(a.session, a.run))
+    return Command("move", p, (item,), decode, confirm=True)

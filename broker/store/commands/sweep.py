@@ -281,8 +281,15 @@ def stale_early(p: Partition, member: str) -> Stale:
     """An early answer whose question never came."""
     slot, rest = member[2:].split(" ", 1)
     session, name = rest.split("\x1f", 1)
-    keys = (p.key("early", session), p.key("verdict", slot), p.key("history", session), p.key("dispositions"))
-    return Stale(member, keys, ("e", slot, session, name))
+    keys = [p.key("early", session), p.key("verdict", slot), p.key("history", session), p.key("dispositions")]
+    if name[:2] in ("r ", "j "):
+        keys += _journal_keys(p, name.split(" ")[1])
+    return Stale(member, tuple(keys), ("e", slot, session, name))
+
+
+def _journal_keys(p: Partition, run: str) -> tuple[str, ...]:
+    """Where it is seen whether a run's journal still needs something."""
+    return tuple(p.key(kind, run) for kind in ("run", "calls", "journal"))
 
 
 def _interrupt_keys(p: Partition, a: Address) -> tuple[str, ...]:
@@ -294,13 +301,14 @@ def _interrupt_keys(p: Partition, a: Address) -> tuple[str, ...]:
 
 def stale_interrupt(p: Partition, member: str, a: Address) -> Stale:
     """A spent interrupt of a run that goes on."""
-    return Stale(member, _interrupt_keys(p, a), ("i", a.interrupt, a.session, a.call, a.verdict, a.run))
+    keys = (*_interrupt_keys(p, a), *(_journal_keys(p, a.run) if a.run else ()))
+    return Stale(member, keys, ("i", a.interrupt, a.session, a.call, a.verdict, a.run))
 
 
 def stale_run(p: Partition, member: str, session: str, addresses: Sequence[Address]) -> Stale:
     """A closed run with everything that belongs to it."""
     run = member[2:]
-    keys = [p.key(kind, run) for kind in ("run", "input", "state", "calls", "result", "errors")]
+    keys = [p.key(kind, run) for kind in ("run", "input", "state", "calls", "journal", "result", "errors")]
     keys.append(p.key("aliases", session))
     args: list[str | int] = ["r", run, session, len(addresses)]
     for a in addresses:

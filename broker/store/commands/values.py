@@ -51,10 +51,32 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
+class Read(Generic[T_co]):
+    """A few plain commands sent in one write, and what their replies mean together."""
+
+    commands: tuple[tuple[Arg, ...], ...]
+    decode: Callable[[list[Any]], T_co]
+    forgiving: bool = False
+    """Whether an error of one command is handed to `decode` in the place of its reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Then:
+    """Plain reads behind a script of one item, on the same connection, and its result with what they say.
+
+    An error of one is handed to `join` in the place of its reply.
+    """
+
+    commands: tuple[tuple[Arg, ...], ...]
+    join: Callable[[Any, list[Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Command(Generic[T_co]):
     """One script call on items of one partition. `decode` turns the reply of item n into what the caller is told.
 
     `oom` lets a script that creates records run at the server's memory limit (a leased run may always pause).
+    `confirm`: its outcome waits for the durability class of the namespace, whatever the outcome is (rule 34).
     """
 
     script: str
@@ -62,6 +84,8 @@ class Command(Generic[T_co]):
     items: tuple[Item, ...]
     decode: Callable[[int, Reply], T_co]
     oom: bool = False
+    confirm: bool = False
+    then: Then | None = None
 
     def keys(self) -> list[str]:
         """Every key the call declares, once each."""
@@ -81,26 +105,43 @@ class Command(Generic[T_co]):
             flat.extend(item.args)
         return flat
 
-    def read(self, reply: Sequence[Reply]) -> list[T_co | BaseException]:
-        """What each item came to; a fault of one item is its own and is returned in its place."""
+    def read(self, reply: Sequence[Reply], after: Sequence[Any] = ()) -> list[T_co | BaseException]:
+        """What each item came to; a fault of one item is its own and is returned in its place.
+
+        `after` are the replies to the reads that followed.
+        """
         results: list[T_co | BaseException] = []
         for n, row in enumerate(reply):
             try:
                 check_faults(row)
-                results.append(self.decode(n, row))
+                result = self.decode(n, row)
+                results.append(self.then.join(result, list(after)) if self.then else result)
             except (BrokerError, StaleAddress, Recheck) as error:
                 results.append(error)
         return results
 
 
 @dataclass(frozen=True, slots=True)
-class Read(Generic[T_co]):
-    """A few plain commands sent in one write, and what their replies mean together."""
+class Call:
+    """One script call in words for the server, and the reads behind it."""
 
-    commands: tuple[tuple[Arg, ...], ...]
-    decode: Callable[[list[Any]], T_co]
-    forgiving: bool = False
-    """Whether an error of one command is handed to `decode` in the place of its reply."""
+    partition: Partition
+    sha: str
+    text: str
+    rest: tuple[Arg, ...]
+    after: tuple[tuple[Arg, ...], ...] = ()
+
+    def words(self, *, whole: bool) -> tuple[Arg, ...]:
+        """The command: by the script's hash, or with its whole text where the server does not know it."""
+        return ("EVAL", self.text, *self.rest) if whole else ("EVALSHA", self.sha, *self.rest)
+
+
+class Came(NamedTuple):
+    """What a call came to: the script's reply, those of the reads behind it, whether its class was reached."""
+
+    reply: Any
+    after: Sequence[Any] = ()
+    reached: bool = True
 
 
 def check_faults(reply: Reply) -> None:

@@ -35,13 +35,14 @@ local function add(r, session, seq, q)
     op = f.suspend_op, detail = q.kind })
 end
 
--- An answer that came before its question: by (run, sequence, call), or by call alone while no other had that call id.
+-- An answer that came before its question: by (run, sequence, call), by the token of a call of the journal, or by call
+-- alone while no other had that call id.
 -- `q.early` says what the caller made of it: `mark`, `mark=digest` of what an edit lets run, or `!mark` (does not fit).
 local function match_early(r, session, seq, q)
   local early, aliases, i = map('early', session), map('aliases', session), load('interrupt', q.id)
-  for _, field in ipairs({ 'r ' .. r.id .. ' ' .. seq .. ' ' .. q.call, 'c ' .. q.call }) do
+  for _, field in ipairs({ 'r ' .. r.id .. ' ' .. seq .. ' ' .. q.call, 'j ' .. r.id .. ' ' .. q.call, 'c ' .. q.call }) do
     local a = early_answer(early, field)
-    local named = string.sub(field, 1, 1) == 'r'
+    local named = string.sub(field, 1, 1) ~= 'c'
     if not named and aliases.f['call:' .. q.call] ~= q.id then a = nil end --@guard early-sole
     if a then
       local looked, bad = q.early == '*' or has(q.early, a.mark, ','), has(q.early, '!' .. a.mark, ',')

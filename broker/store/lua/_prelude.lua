@@ -48,7 +48,8 @@ local function write(command, kind, id, ...)
 end
 
 -- What a script relies on in a record that exists: a state it knows, and numbers where it counts.
-local NUMBERS = { run = { 'seq', 'fence', 'tries', 'left', 'lease_until', 'ready_at', 'priority' },
+local NUMBERS = { run = { 'seq', 'fence', 'tries', 'left', 'lease_until', 'ready_at', 'priority', 'entries',
+  'bytes', 'cut' },
   interrupt = { 'seq', 'number', 'deadline' } }
 local function trust(r)
   local known = string.find(STATES[r.kind], '|' .. (r.f.state or '') .. '|', 1, true)
@@ -274,13 +275,21 @@ local function due(i)
   return i.f.state == SET.OPEN and i.f.expiry ~= EXPIRY.WAIT and (tonumber(i.f.deadline) or now + 1) <= now
 end
 
--- The call record's new form: its state, attempt, digest and interrupt in one short string.
-local function note_call(run, call, operation, state, digest, interrupt)
+-- A call record is one short string in the hash of its run: state, attempt, digest, interrupt, fence of the lease that
+-- began it; '-' stands for what there is none of.
+local function call_record(run, call)
   local calls = map('calls', run)
-  local old = calls.f[call] or 'none 0'
-  local was, attempt = string.match(old, '^(%S+) (%d+)')
+  local packed = calls.f[call] or 'none 0 - - -'
+  local state, attempt, digest, interrupt, fence = string.match(packed, '^(%S+) (%d+) (%S+) (%S+) (%S+)$')
+  if not state then error({ 'corrupt', calls.key, 'hash with a call record of another form' }) end
+  return state, attempt, digest, interrupt ~= '-' and interrupt or '', fence
+end
+
+local function note_call(run, call, operation, state, digest, interrupt, attempt, fence)
+  local was, before = call_record(run, call)
   if not permitted('call', operation, was, state) then return false end
-  set(calls, call, state .. ' ' .. attempt .. ' ' .. digest .. ' ' .. interrupt)
+  local some = interrupt ~= '' and interrupt or '-'
+  set(map('calls', run), call, table.concat({ state, attempt or before, digest, some, fence or '-' }, ' '))
   return true
 end
 

@@ -5,9 +5,10 @@
 --       default, open_queue, open_tool, open_kind, unseen
 -- ARGV  per item: size, interrupt (empty: by call), session, run, sequence, call, op, kind of answer, mark (digest of
 --       the verdict), verdict, by, seen digest, action digest (of what an edit lets run), slot of the early verdict,
---       not_after, longest window
+--       not_after, longest window. A call with a run and no sequence is one of that run's journal
 -- Reply per item: accepted | replayed | parked until | unknown | conflict | invalid field allowed |
 --       settled state at answer by op (of the one who was first)
+--@use _early
 local function facts(i)
   local f = i.f
   return { 'settled', f.state, f.at or '', f.answer or '', f.by or '', f.op or '', f.why or '' }
@@ -39,23 +40,6 @@ local function decide(i, a)
   return { 'accepted', i.id, f.state, f.at }
 end
 
-local function parked(a, field)
-  local said = early_answer(map('early', a.session), field)
-  if not said then return nil end
-  if said.op == a.op then return { 'replayed', '', 'parked', '' } end
-  return { 'settled', 'parked', '', said.kind, said.by, said.op, '' }
-end
-
-local function park(a, field)
-  if a.not_after <= now then return { 'unknown' } end --@guard park-in-time
-  if a.not_after > now + a.longest then return { 'invalid', 'not_after', '' } end --@guard park-window
-  set(map('early', a.session), field, cmsgpack.pack({ a.op, a.kind, a.mark, a.slot, a.action, a.seen, a.by }))
-  write('SET', 'verdict', a.slot, a.bytes)
-  write('ZADD', 'retention', nil, int(now + KEEP_PARKED), 'e ' .. a.slot .. ' ' .. a.session .. '\31' .. field)
-  history(a.session, 'parked', { run = a.run, seq = a.seq, by = a.by, op = a.op, digest = a.mark, detail = a.call })
-  return { 'parked', int(now + KEEP_PARKED) }
-end
-
 -- One named with its pause: the interrupt that asked then, or an open one that was carried along to that pause.
 local function in_sequence(a, found)
   local seq, field = tonumber(a.seq), 'r ' .. a.run .. ' ' .. a.seq .. ' ' .. a.call
@@ -72,13 +56,19 @@ local function in_sequence(a, found)
   if closed or (r.exists and tonumber(r.f.seq) >= seq) then return { 'unknown' } end --@guard call-passed
   local taken = parked(a, field)
   if taken then return taken end --@guard slot
-  local was = r.exists and string.match(map('calls', a.run).f[a.call] or '', '^(%S+)')
-  if was == CALL.RESOLVED then return { 'settled', SET.RESOLVED, '', '', '', '', '' } end --@guard call-resolved
-  local reply = park(a, field)
-  if reply[1] == 'parked' and was == CALL.AWAITING_COMPLETION then
-    note_call(a.run, a.call, 'settle', CALL.RESOLVED, '-', a.slot)
+  return park_call(a, field, r.exists)
+end
+
+-- A call that its run's journal knows, named by its token: one call, whichever pause asks about it.
+local function in_journal(a, found)
+  for n = #found, 1, -1 do
+    local i = found[n]
+    if i.f.run == a.run and i.f.audience == 'completions' then return decide(i, a) end --@guard token-asked
   end
-  return reply
+  local r = load('run', a.run)
+  if not r.exists or r.f.state == RUN.FINISHED or r.f.state == RUN.WITHDRAWN then return { 'unknown' } end --@guard token-closed
+  local field = 'j ' .. a.run .. ' ' .. a.call
+  return parked(a, field) or park_call(a, field, true)
 end
 
 local function by_call(a)
@@ -90,7 +80,7 @@ local function by_call(a)
   for _, i in ipairs(found) do
     if is_own(i, a.op) and (a.run == '' or i.f.run == a.run) then return again(i) end --@guard own-call
   end
-  if a.run ~= '' then return in_sequence(a, found) end
+  if a.run ~= '' then return a.seq ~= '' and in_sequence(a, found) or in_journal(a, found) end
   if #known > 1 then return { 'conflict', 'call', a.call } end --@guard sole-call
   if #known == 1 and #found == 0 then return { 'unknown' } end --@guard gone-call
   if #found == 1 then return decide(found[1], a) end

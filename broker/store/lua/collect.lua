@@ -27,12 +27,28 @@ local function drop_run()
     if call ~= '' then forget(session, call, interrupt) end
   end
   for _, call in ipairs(redis.call('HKEYS', key('calls', id, 'hash'))) do forget(session, call, '~' .. id) end
-  for _, kind in ipairs({ 'run', 'input', 'state', 'calls', 'result', 'errors' }) do write('DEL', kind, id) end
+  for _, kind in ipairs({ 'run', 'input', 'state', 'calls', 'journal', 'result', 'errors' }) do write('DEL', kind, id) end
+end
+
+-- Whether the journal of a run that is not closed has yet to read how a call ended: that lives as long as the run does.
+local function needed(run, call, about)
+  local r = load('run', run)
+  if not r.exists or r.f.state == RUN.FINISHED or r.f.state == RUN.WITHDRAWN then return false end
+  local _, _, _, interrupt = call_record(run, call)
+  local journal = key('journal', run, 'hash')
+  if interrupt ~= about or redis.call('HGET', journal, 'r ' .. call) then return false end
+  return kinds[journal] == 'hash' or string.sub(about, 1, 6) == 'early_'
+end
+
+local function later(member, span)
+  write('ZADD', 'retention', nil, int(now + span), member)
+  return { 'nothing' }
 end
 
 -- An interrupt of a run that goes on. That its call id was seen is remembered for as long as the run is.
-local function drop_interrupt()
+local function drop_interrupt(member)
   local id, session, call, verdict, run = arg(), arg(), arg(), arg(), arg()
+  if run ~= '' and call ~= '' and needed(run, call, id) then return later(member, KEEP_SETTLED) end --@guard keep-needed
   drop_keys(id, verdict)
   if call ~= '' then forget(session, call, id, '~' .. run) end
 end
@@ -55,13 +71,16 @@ local function trim_history(member)
 end
 
 -- An answer whose question never came, or came and did not fit: reported once, and its verdict goes.
-local function drop_early()
+local function drop_early(member)
   local verdict, session, field = arg(), arg(), arg()
+  local run, call = string.match(field, '^r (%S+) %d+ (.*)$')
+  if not run then run, call = string.match(field, '^j (%S+) (.*)$') end
+  if run and needed(run, call, verdict) then return later(member, KEEP_PARKED) end --@guard keep-early
   local early = map('early', session)
   write('DEL', 'verdict', verdict)
   if not early.f[field] then return end
   set(early, field, nil)
-  history(session, 'unmatched', { run = string.match(field, '^r (%S+) '), detail = field })
+  history(session, 'unmatched', { run = run, detail = field })
   write('XADD', 'dispositions', nil, '*', 'event', 'unmatched', 'interrupt', '', 'run', '', 'session', session)
 end
 
@@ -76,7 +95,8 @@ return each(function()
       trim_history(member)
     else
       write('ZREM', 'retention', nil, member)
-      DROP[kind]()
+      local put_off = DROP[kind](member)
+      if put_off then return put_off end
     end
     return { 'collected' }
   end)

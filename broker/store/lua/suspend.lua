@@ -78,6 +78,8 @@ return each(function()
   write('SET', 'state', a.run, a.state)
   write('HSET', 'active', a.session, a.run, a.seq)
   for _, q in ipairs(a.questions) do add(r, a.session, a.seq, q) end
+  -- Each question leaves an entry; a pause that only keeps old ones leaves its own.
+  if #a.questions == 0 then history(a.session, 'suspended', { run = a.run, seq = a.seq, op = a.op, detail = 'kept' }) end
   for _, q in ipairs(a.questions) do
     if q.call ~= '' then match_early(r, a.session, a.seq, q) end --@guard early-match
   end

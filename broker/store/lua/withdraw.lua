@@ -14,10 +14,14 @@ return each(function()
   if has(f.refused, op, ' ') then return { 'conflict', 'leased', f.state } end --@guard withdraw-refused
   local closed = f.state == RUN.FINISHED or f.state == RUN.WITHDRAWN
   if closed or f.seq ~= seq then return { 'settled', f.state, '', '', '', '', '' } end --@guard withdraw-seq
-  local open = {}
   for _, one in ipairs(words(f.ids)) do
     local i = load('interrupt', one)
     if due(i) then expire(i) end --@guard withdraw-due
+  end
+  -- Only now: in mode first, one that expires takes others with it.
+  local open = {}
+  for _, one in ipairs(words(f.ids)) do
+    local i = load('interrupt', one)
     if i.f.state == SET.OPEN then open[#open + 1] = i end
   end
   if f.state == RUN.LEASED and #open == 0 then --@guard withdraw-leased

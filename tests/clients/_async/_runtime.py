@@ -4,6 +4,11 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from broker import Run
+from broker.testing import await_until as until
+
+__all__ = ["Run", "begin", "result", "together", "until"]
+
 T = TypeVar("T")
 
 

@@ -4,6 +4,11 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from broker import BlockingRun as Run
+from broker.testing import wait_until as until
+
+__all__ = ["Run", "begin", "result", "together", "until"]
+
 T = TypeVar("T")
 
 

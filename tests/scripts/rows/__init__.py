@@ -1,6 +1,6 @@
 """How each row of tests/protocol.toml is set up on a real server, and done."""
 
-from . import answers, leases, pauses, runs, sweeps
+from . import answers, journal, leases, pauses, runs, sweeps
 from .case import GUARDED, ROWS, Case, Key
 
-__all__ = ["GUARDED", "ROWS", "Case", "Key", "answers", "leases", "pauses", "runs", "sweeps"]
+__all__ = ["GUARDED", "ROWS", "Case", "Key", "answers", "journal", "leases", "pauses", "runs", "sweeps"]

@@ -4,8 +4,9 @@ from datetime import timedelta
 
 from broker.core.answers import Cancel, Complete, Reject, Respond
 from broker.core.states import Mode
-from broker.store.commands.runs import Place
+from broker.store.commands.runs import Leased, Place
 
+from ..journaling import begin, by_token, end
 from ..world import BOB, World, approval, completion
 from .case import Case, of_call, of_interrupt, of_run, row
 from .runs import FAR, PAST, each, finished
@@ -276,3 +277,55 @@ def _(w: World) -> Case:
 def _(w: World) -> Case:
     place, _ids = w.asked(completion())
     return of_call(w, place, lambda: by_call(w, place, 2))
+
+
+# by the token of a call
+
+
+def started_job(w: World) -> tuple[Place, Leased]:
+    """A run whose worker starts a job."""
+    place, lease = w.started()
+    begin(w, lease, long=True)
+    return place, lease
+
+
+@row("answer by call", "interrupt", "none", "by token, before its question")
+def _(w: World) -> Case:
+    place, _lease = started_job(w)
+    return of_interrupt(w, NOWHERE, lambda: by_token(w, place).code)
+
+
+@row("answer by call", "interrupt", "none", "by token, the slot has an answer of this op")
+def _(w: World) -> Case:
+    place, _lease = started_job(w)
+    by_token(w, place)
+    return of_interrupt(w, NOWHERE, lambda: by_token(w, place).code)
+
+
+@row("answer by call", "interrupt", "none", "by token, the call has its result")
+def _(w: World) -> Case:
+    place, lease = started_job(w)
+    end(w, lease)
+    return of_interrupt(w, NOWHERE, lambda: by_token(w, place).code)
+
+
+@row("answer by call", "interrupt", "none", "by token, the run is closed", guards="token-closed")
+def _(w: World) -> Case:
+    place, lease = started_job(w)
+    w.finish(lease)
+    return of_interrupt(w, NOWHERE, lambda: by_token(w, place).code)
+
+
+@row("answer", "interrupt", "open", "by token, whichever pause asked", guards="token-asked")
+def _(w: World) -> Case:
+    place, lease = started_job(w)
+    w.ask(lease, approval("c2"))
+    w.answer(w.run_address(place).interrupts[0].interrupt)
+    w.ask(w.leased(place, "n2"), completion())
+    return of_interrupt(w, w.run_address(place).interrupts[0].interrupt, lambda: by_token(w, place).code)
+
+
+@row("settle", "call", "awaiting_completion", "completed by token before its pause")
+def _(w: World) -> Case:
+    place, _lease = started_job(w)
+    return of_call(w, place, lambda: by_token(w, place).code)

@@ -1,0 +1,160 @@
+"""A check of a namespace: one thing of each kind that may be wrong, and nothing said of what is well."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from broker import Approve, AsyncBroker, Checked, InvalidInput, OnExpiry, Trouble
+from broker.testing import RunningServer
+from tests.clients.asking import refund, render
+from tests.clients.watching import place, reads, sweeps, works
+from tests.clock import Clock
+
+
+def troubles(found: Checked) -> list[Trouble]:
+    return sorted(one.trouble for one in found.findings)
+
+
+async def test_an_empty_namespace_is_well(broker: AsyncBroker) -> None:
+    found = await broker.check()
+    assert (found.ok, found.findings, found.dead, found.looked_at, found.cursor) == (True, (), (), 0, None)
+    assert found.namespace == broker.namespace
+
+
+async def test_what_is_seen_to_is_well(broker: AsyncBroker) -> None:
+    """A deadline and a sweeper, a reader and no deadline, a ready run and a worker; leased and closed ones."""
+    await broker._link.run(sweeps(broker))
+    await broker._link.run(works(broker))
+    await broker._link.client.execute_command(*reads(broker, "completions"))
+    await broker.suspend("support", refund(), session="s")
+    await broker.suspend("support", render(expires_in=None), session="s")
+    answered = await broker.suspend("support", refund(call="x"), session="s")
+    await broker.inbox.answer(answered.interrupt_ids[0], Approve())
+    withdrawn = await broker.suspend("support", refund(call="y"), session="s")
+    await broker.runs.withdraw(withdrawn.run_id or "")
+    async with broker.take((await broker.start("support", session="s")).run_id or "") as run:
+        await run.finish()
+    async with broker.take((await broker.start("support", session="s")).run_id or ""):
+        found = await broker.check()
+    assert found.findings == ()
+    assert found.looked_at > 0
+
+
+async def test_deadlines_without_a_sweeper(broker: AsyncBroker) -> None:
+    await broker.suspend("support", refund(), session="s")
+    found = await broker.check()
+    assert (found.ok, troubles(found)) == (False, [Trouble.NO_SWEEPER])
+    await broker._link.run(sweeps(broker))
+    assert (await broker.check()).ok
+
+
+async def test_a_question_that_nothing_can_end(broker: AsyncBroker) -> None:
+    await broker._link.run(sweeps(broker))
+    late = refund(on_expiry=OnExpiry.WAIT, expires_in=timedelta(hours=1))
+    paused = [await broker.suspend("support", one, session="s") for one in (late, render(expires_in=None))]
+    found = await broker.check()
+    assert [(one.trouble, one.run_id, one.interrupt_id) for one in found.findings] == [
+        (Trouble.NOBODY_ANSWERS, one.run_id, one.interrupt_ids[0]) for one in paused
+    ]
+    await broker._link.client.execute_command(*reads(broker, "approvals"))
+    assert [one.interrupt_id for one in (await broker.check()).findings] == list(paused[1].interrupt_ids)
+
+
+async def test_what_should_have_happened_and_did_not(timed: AsyncBroker, clock: Clock) -> None:
+    """A deadline, a lease and a back-off of long ago: somebody says that it sweeps, and does not."""
+    await timed._link.run(sweeps(timed))
+    clock.advance(-timedelta(minutes=40))
+    asked = await timed.suspend("support", refund(expires_in=timedelta(minutes=1)), session="s")
+    failed = await timed.start("support", session="s", queue="failing")
+    (run,) = await timed.queue("failing").lease(("support",))
+    await run.fail("Boom")
+    lost = await timed.start("support", session="s")
+    await timed.queue("agents").lease(("support",))
+    found = await timed.check()
+    assert troubles(found) == [Trouble.OVERDUE] * 3
+    assert {one.interrupt_id or one.run_id for one in found.findings} == {
+        asked.interrupt_ids[0], failed.run_id, lost.run_id,
+    }  # fmt: skip
+    assert (await timed.check(within=timedelta(hours=1))).ok
+
+
+async def test_ready_runs_are_told_by_pool(timed: AsyncBroker, clock: Clock) -> None:
+    await timed._link.run(sweeps(timed))
+    clock.advance(-timedelta(minutes=40))
+    started = [await timed.start("support", session="s") for _ in range(3)]
+    (one,) = (await timed.check()).findings
+    assert (one.trouble, one.run_id) == (Trouble.NO_WORKER, started[0].run_id)
+    assert one.text.startswith("3 runs are ready for agent support on queue agents")
+    clock.advance(timedelta(minutes=40))
+    await timed._link.run(works(timed, holding=4))
+    assert (await timed.check()).ok  # all of them are busy
+    await timed._link.run(works(timed, holding=3))
+    assert troubles(await timed.check()) == [Trouble.NOT_TAKEN]
+    assert (await timed.check(within=timedelta(hours=1))).ok
+
+
+async def test_dead_runs_are_listed_and_not_held_against_it(broker: AsyncBroker) -> None:
+    started = await broker.start("support", session="s")
+    async with broker.take(started.run_id or "") as run:
+        await run.fail("Hopeless", final=True)
+    found = await broker.check()
+    assert (found.ok, found.dead) == (True, (started.run_id,))
+
+
+async def test_records_that_cannot_be_read(broker: AsyncBroker) -> None:
+    await broker._link.run(sweeps(broker))
+    call: Any = broker._link.client.execute_command
+    p = place(broker)
+    asked = [await broker.suspend("support", refund(call=f"c{n}"), session="s") for n in range(3)]
+    await call("SET", p.key("question", asked[0].interrupt_ids[0]), b"\xff")
+    await call("HSET", p.key("run", asked[1].run_id), "state", "odd")
+    await call("DEL", p.key("interrupt", asked[2].interrupt_ids[0]))
+    found = await broker.check()
+    unreadable = [one for one in found.findings if one.trouble is Trouble.UNREADABLE]
+    assert {one.interrupt_id or one.run_id for one in unreadable} == {
+        asked[0].interrupt_ids[0], asked[1].run_id, asked[2].interrupt_ids[0],
+    }  # fmt: skip
+    assert len(unreadable) == 3
+
+
+async def test_what_does_not_fit_together(broker: AsyncBroker) -> None:
+    """Settled and not resumed; open and closed; marked and closed; leased without an end."""
+    await broker._link.run(sweeps(broker))
+    await broker._link.run(works(broker))
+    call: Any = broker._link.client.execute_command
+    p = place(broker)
+    asked = [await broker.suspend("support", refund(call=f"c{n}"), session="s") for n in range(2)]
+    await call("HSET", p.key("interrupt", asked[0].interrupt_ids[0]), "state", "expired")
+    await call("HSET", p.key("run", asked[1].run_id), "state", "finished")
+    third = await broker.suspend("support", refund(call="c3"), session="s")
+    await broker.inbox.answer(third.interrupt_ids[0], Approve())
+    await broker.queue("agents").lease(("support",))
+    await call("ZREM", p.key("timers"), f"r {third.run_id}")
+    found = await broker.check()
+    assert sorted((one.trouble, one.run_id) for one in found.findings) == sorted([
+        (Trouble.NOT_RESUMED, asked[0].run_id), (Trouble.LEFT_OPEN, asked[1].run_id),
+        (Trouble.WRONG_MARK, asked[1].run_id), (Trouble.UNLISTED, third.run_id),
+    ])  # fmt: skip
+
+
+async def test_it_goes_on_from_a_cursor(server: RunningServer, namespace: str) -> None:
+    """Several partitions, more questions than a page: every part is bounded, none is told twice."""
+    async with AsyncBroker(server.url, namespace=namespace, partitions=3) as broker:
+        for n in range(230):
+            await broker.suspend("support", refund(n, expires_in=None), session=f"s{n % 7}")
+        parts = [await broker.check(limit=50)]
+        while parts[-1].cursor is not None:
+            parts.append(await broker.check(limit=50, cursor=parts[-1].cursor))
+        found = [one.interrupt_id for part in parts for one in part.findings]
+        assert len(parts) > 4
+        assert all(part.looked_at < 350 for part in parts)
+        assert len(found) == len(set(found)) == 230
+        assert (await broker.check()).looked_at == sum(part.looked_at for part in parts)
+
+
+async def test_what_a_check_cannot_take_is_named(broker: AsyncBroker) -> None:
+    for field, given in (("limit", 0), ("cursor", "x"), ("cursor", "9.0.0"), ("cursor", "0.9.0")):
+        with pytest.raises(InvalidInput) as fault:
+            await broker.check(**{field: given})  # type: ignore[arg-type]
+        assert fault.value.field == field

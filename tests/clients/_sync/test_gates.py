@@ -1,0 +1,335 @@
+# Generated from tests/clients/_async/test_gates.py by tests/tools/unasync.py (make sync): do not edit.
+"""Gated calls, in this colour: nothing runs before it was agreed to, and what runs is what was agreed to."""
+
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+import redis
+
+from broker import (
+    Accepted,
+    Action,
+    AnswerKind,
+    Approve,
+    Broker,
+    Cancel,
+    Complete,
+    Corrupt,
+    Edit,
+    Interrupt,
+    InvalidInput,
+    JournalMismatch,
+    Mode,
+    OnExpiry,
+    Parked,
+    Reject,
+    Respond,
+    RunState,
+    Verdict,
+    current_call,
+    gated,
+)
+from broker.errors import RosterMismatch
+from broker.store.keys import Keyspace
+from broker.testing import RunningServer
+from tests.clients.asking import ADA
+from tests.clock import Clock
+from tests.journal.asked import call
+
+from ._runtime import Run
+from .journaling import Agent, talking
+
+EDITABLE = (AnswerKind.APPROVE, AnswerKind.EDIT, AnswerKind.REJECT)
+
+
+class Bank:
+    """What was paid, and under which key."""
+
+    def __init__(self) -> None:
+        self.paid: list[tuple[Any, ...]] = []
+        self.keys: list[str] = []
+
+    @property
+    def tool(self) -> Any:
+        @gated(offers=(*EDITABLE, AnswerKind.CANCEL), reviewers="cashiers", labels=("money",))
+        def pay(amount: int, to: str = "ada") -> str:
+            self.paid.append((amount, to))
+            self.keys.append(current_call().key)
+            return f"paid {amount}"
+
+        return pay
+
+
+@pytest.fixture
+def bank() -> Bank:
+    return Bank()
+
+
+@pytest.fixture
+def agent(timed: Broker, clock: Clock, bank: Bank) -> Agent:
+    """An agent that wants to pay 40."""
+    return Agent(timed, clock, talking([call("c1", "pay", amount=40)], tools=[bank.tool]))
+
+
+def test_an_approved_call_runs(agent: Agent, bank: Bank) -> None:
+    """A10: the question shows the call, whom it is for, and the conversation."""
+    assert agent.start() is RunState.WAITING
+    assert bank.paid == []
+    (record,) = (agent.asked()).values()
+    assert record.interrupt.action is not None
+    assert (record.interrupt.action.tool, record.interrupt.action.arguments) == ("pay", {"amount": 40})
+    assert (record.interrupt.reviewers, record.interrupt.labels) == (("cashiers",), ("money",))
+    state = agent.broker.runs.state(agent.run_id)
+    assert state is not None
+    assert state.context_snapshot == [{"role": "user", "content": "hello"}]
+    assert agent.answer("c1", Approve()) == "accepted"
+    assert agent.go() is RunState.FINISHED
+    assert (agent.result(), bank.paid) == (["paid 40"], [(40, "ada")])
+    assert bank.keys == [f"{agent.run_id}:c1"]
+
+
+def test_an_edited_call_runs_as_it_was_edited(agent: Agent, bank: Bank) -> None:
+    """F17, A28: types are kept, and the difference is on record."""
+    agent.start()
+    (record,) = (agent.asked()).values()
+    outcome = agent.broker.inbox.answer(record.id, Edit(arguments={"amount": 30, "to": "bob"}), by=ADA)
+    assert isinstance(outcome, Accepted)
+    assert agent.go() is RunState.FINISHED
+    assert bank.paid == [(30, "bob")]
+    assert type(bank.paid[0][0]) is int
+
+
+def test_the_difference_an_edit_makes_is_in_the_verdict(
+    agent: Agent, server: RunningServer, namespace: str
+) -> None:
+    agent.start()
+    (record,) = (agent.asked()).values()
+    agent.broker.inbox.answer(record.id, Edit(arguments={"amount": 30, "to": "bob"}), by=ADA)
+    with redis.Redis.from_url(server.url) as client:
+        data = client.get(Keyspace(namespace, 1).partition(0).key("verdict", record.id))
+    assert isinstance(data, bytes)
+    assert Verdict.from_bytes(data).changed == ("arguments.amount", "arguments.to")
+
+
+ENDS = {
+    "rejected": (
+        Reject(reason="too much"),
+        "Error (rejected): Not approved by ada: too much. It was not run.",
+    ),
+    "cancelled": (Cancel(reason="moot"), "Error (cancelled): Given up by ada: moot. It was not run."),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_call_that_was_not_agreed_to_says_who_and_why(agent: Agent, bank: Bank, end: str) -> None:
+    """A10: it never runs, and the model is told by whom and what for."""
+    answer, said = ENDS[end]
+    agent.start()
+    (record,) = (agent.asked()).values()
+    agent.broker.inbox.answer(record.id, answer, by=ADA)
+    assert agent.go() is RunState.FINISHED
+    assert (agent.result(), bank.paid) == ([said], [])
+
+
+def test_an_expired_call_says_that_nobody_answered(agent: Agent, bank: Bank) -> None:
+    """Expiry is never reported as a rejection."""
+    agent.start()
+    (record,) = (agent.asked()).values()
+    agent.clock.advance(timedelta(hours=25))
+    agent.broker.inbox.answer(record.id, Approve())
+    assert agent.go() is RunState.FINISHED
+    assert agent.result() == ["Error (expired): Nobody answered in time. It was not run."]
+    assert bank.paid == []
+
+
+def test_a_question_keeps_to_its_own_time(timed: Broker, clock: Clock) -> None:
+    @gated(expires_in=timedelta(minutes=15), on_expiry=OnExpiry.CANCEL, message="May I?")
+    def quick() -> None: ...
+
+    @gated(expires_in=None, message=lambda **arguments: f"May I {arguments['what']}?")
+    def patient(what: str) -> str:
+        return what
+
+    turn = [call("c1", "quick"), call("c2", "patient", what="wait")]
+    agent = Agent(timed, clock, talking(turn, tools=[quick, patient]))
+    agent.start()
+    asked = agent.asked()
+    assert [one.interrupt.message for one in asked.values()] == ["May I?", "May I wait?"]
+    first, second = asked["c1"], asked["c2"]
+    assert first.deadline is not None
+    assert first.deadline - first.opened_at == timedelta(minutes=15)
+    assert second.deadline is None
+
+
+def test_a_message_that_cannot_be_made_hides_no_question(timed: Broker, clock: Clock) -> None:
+    @gated(message=lambda nothing_of_that: f"{nothing_of_that}?")
+    def work() -> None: ...
+
+    agent = Agent(timed, clock, talking([call("c1", "work")], tools=[work]))
+    assert agent.start() is RunState.WAITING
+
+
+def test_two_calls_of_one_tool_take_two_decisions(timed: Broker, clock: Clock, bank: Bank) -> None:
+    """A13: and each gets its own."""
+    turn = [call("c7", "pay", amount=40), call("c8", "pay", amount=40)]
+    agent = Agent(timed, clock, talking(turn, tools=[bank.tool]))
+    agent.start()
+    agent.answer("c7", Approve())
+    assert (agent.record()).state is RunState.WAITING
+    agent.answer("c8", Reject(reason="once is enough"))
+    agent.go()
+    assert bank.paid == [(40, "ada")]
+    assert (agent.result())[0] == "paid 40"
+
+
+def test_a_second_equal_call_asks_again(timed: Broker, clock: Clock, bank: Bank) -> None:
+    """Identity is never a content hash: what was approved before was another call."""
+    turns = ([call("c1", "pay", amount=40)], [call("c2", "pay", amount=40)])
+    agent = Agent(timed, clock, talking(*turns, tools=[bank.tool]))
+    agent.start()
+    agent.answer("c1", Approve())
+    assert agent.go() is RunState.WAITING
+    assert list(agent.asked()) == ["c2"]
+    assert bank.paid == [(40, "ada")]
+
+
+def test_a_decision_by_the_name_of_a_tool_releases_nothing(agent: Agent, bank: Bank) -> None:
+    """A11: decisions are by call id; a tool's name is none."""
+    agent.start()
+    by_name = partial(agent.broker.inbox.answer_call, "s", run_id=agent.run_id, seq=1)
+    assert (by_name(call_id="pay", answer=Approve())).code == "unknown"
+    assert isinstance(agent.broker.inbox.answer_call("s", "pay", Approve()), Parked)
+    assert (agent.record()).state is RunState.WAITING
+    assert isinstance(by_name(call_id="c1", answer=Approve()), Accepted)
+    agent.go()
+    assert bank.paid == [(40, "ada")]
+
+
+def test_somebody_may_answer_in_the_place_of_a_tool(timed: Broker, clock: Clock) -> None:
+    @gated(offers=(AnswerKind.RESPOND, AnswerKind.APPROVE))
+    def ask() -> str:
+        raise AssertionError
+
+    agent = Agent(timed, clock, talking([call("c1", "ask")], tools=[ask]))
+    agent.start()
+    agent.answer("c1", Respond(payload={"seat": "7A"}))
+    agent.go()
+    assert agent.result() == ['{"seat": "7A"}']
+
+
+def test_a_call_asks_before_it_runs_whatever_the_model_repeats(agent: Agent, bank: Bank) -> None:
+    """A9: entered again without a decision (an operator sends it back), nothing changes."""
+    agent.start()
+    before = agent.asked()
+    assert agent.error is None
+    assert agent.go() is RunState.WAITING
+    assert agent.asked() == before
+    assert bank.paid == []
+
+
+def test_other_arguments_after_the_decision_run_nothing(timed: Broker, clock: Clock, bank: Bank) -> None:
+    """A28: dead, with both digests; the model answered otherwise than it did before."""
+    amounts = [40, 400]
+
+    def handler(run: Run[Any]) -> Any:
+        return run.calls([call("c1", "pay", amount=amounts.pop(0))], [bank.tool])
+
+    agent = Agent(timed, clock, handler)
+    agent.start()
+    agent.answer("c1", Approve())
+    assert agent.go() is RunState.DEAD
+    assert isinstance(agent.error, JournalMismatch)
+    assert bank.paid == []
+    said = (agent.record()).errors[-1]
+    assert agent.error.recorded in said
+    assert agent.error.found in said
+
+
+def test_a_run_sent_back_with_the_right_arguments_goes_on(timed: Broker, clock: Clock, bank: Bank) -> None:
+    """X3: the answer survives, and the failure is visible."""
+    amounts = [40, 400, 40]
+
+    def handler(run: Run[Any]) -> Any:
+        (message,) = run.calls([call("c1", "pay", amount=amounts.pop(0))], [bank.tool])
+        return message["content"]
+
+    agent = Agent(timed, clock, handler)
+    agent.start()
+    agent.answer("c1", Approve())
+    assert agent.go() is RunState.DEAD
+    timed.dead.requeue(agent.run_id)
+    assert agent.go() is RunState.FINISHED
+    assert bank.paid == [(40, "ada")]
+
+
+def test_a_tool_that_is_gone_leaves_its_decision(agent: Agent, bank: Bank) -> None:
+    """A18: refused with an error that says so; a worker that has the tool goes on."""
+    agent.start()
+    agent.answer("c1", Approve())
+    whole, agent.handler = agent.handler, talking([call("c1", "pay", amount=40)], tools=[])
+    assert agent.go() is RunState.READY
+    assert isinstance(agent.error, RosterMismatch)
+    assert "roster_mismatch" in (agent.record()).errors[0]
+    agent.handler = whole
+    assert agent.go() is RunState.FINISHED
+    assert bank.paid == [(40, "ada")]
+
+
+@pytest.mark.parametrize("tampered", ["missing", "another", "rejected"])
+def test_without_its_verdict_nothing_runs(
+    agent: Agent, bank: Bank, server: RunningServer, namespace: str, tampered: str
+) -> None:
+    """Rule 35, P1: the mark alone does not count."""
+    agent.start()
+    (record,) = (agent.asked()).values()
+    agent.answer("c1", Approve())
+    key = Keyspace(namespace, 1).partition(0).key("verdict", record.id)
+    with redis.Redis.from_url(server.url) as client:
+        if tampered == "missing":
+            client.delete(key)
+        else:
+            answer = Reject(reason="no") if tampered == "rejected" else Approve()
+            other = record.id if tampered == "rejected" else "int_0000" + "f" * 32
+            client.set(key, Verdict(interrupt_id=other, answer=answer, by=ADA, op="op").to_bytes())
+    assert agent.go() is RunState.READY
+    assert isinstance(agent.error, Corrupt)
+    assert bank.paid == []
+
+
+def test_a_tool_has_no_default_answer() -> None:
+    with pytest.raises(InvalidInput):
+        gated(on_expiry=OnExpiry.DEFAULT)
+
+
+def test_a_question_that_is_open_already_is_kept(timed: Broker, clock: Clock, bank: Bank) -> None:
+    """Mode each, asked by hand: the journal finds its call asked about and does not ask twice."""
+
+    def handler(run: Run[Any]) -> Any:
+        turn = [call("c1", "pay", amount=40), call("c2", "pay", amount=50)]
+        if run.seq == 0:
+            asked = [
+                Interrupt.approval(Action(tool="pay", arguments={"amount": amount}), call_id)
+                for call_id, amount in (("c1", 40), ("c2", 50))
+            ]
+            run.suspend(*asked, mode=Mode.EACH)
+            return None
+        return [message["content"] for message in run.calls(turn, [bank.tool])]
+
+    agent = Agent(timed, clock, handler)
+    agent.start()
+    second = (agent.asked())["c2"]
+    agent.answer("c1", Approve())
+    assert agent.go() is RunState.WAITING
+    assert bank.paid == [(40, "ada")]
+    assert [one.id for one in (agent.asked()).values()] == [second.id]
+    agent.answer("c2", Approve())
+    assert agent.go() is RunState.FINISHED
+    assert agent.result() == ["paid 40", "paid 50"]
+
+
+def test_completing_an_approval_is_not_offered(agent: Agent) -> None:
+    agent.start()
+    (record,) = (agent.asked()).values()
+    assert (agent.broker.inbox.answer(record.id, Complete(value=1))).code == "invalid"
