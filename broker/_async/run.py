@@ -66,7 +66,7 @@ class Run(Generic[T]):
         self.metadata: dict[str, JSON] = {}
         self.state: InterruptState | None = None
         self.interrupts: tuple[InterruptRecord, ...] = ()
-        self.cut = int(leased.text("cut") or 0)
+        self.cut: int = int(leased.text("cut") or 0)
         self.checkpointed: JSON = None
         self.is_held: bool = True
         self._fault: BaseException | None = None
