@@ -164,7 +164,7 @@ async def test_a_server_that_loads_is_waited_for(start_server: Callable[..., Ser
         paused = await broker.suspend("a", approval(), session=SESSION)
         for n in range(20):
             await broker.start("a", "x" * 100, session=f"s{n}")
-        server.config["key-load-delay"] = 4000
+        server.config["key-load-delay"] = 40_000
         starting = asyncio.create_task(asyncio.to_thread(server.restart))
         await await_until(lambda: is_loading(server) or starting.done())
         assert told(await broker.inbox.answer(paused.interrupt_ids[0], Approve())) == "accepted"

@@ -1,31 +1,22 @@
 # Generated from tests/clients/_async/test_two_workers.py by tests/tools/unasync.py (make sync): do not edit.
 """Two workers that hold the same run, one of them too long, in this colour; and a verdict that goes at a bad time."""
 
-from collections.abc import Sequence
 from threading import Event
 from typing import Any
 
 import pytest
-import redis
 
 from broker import (
     Approve,
     Broker,
-    Corrupt,
     Doubt,
-    Principal,
-    Reject,
     RunState,
     StaleLease,
-    Verdict,
     current_call,
     gated,
     tool,
 )
-from broker.store.keys import Keyspace
-from broker.telemetry import Observation, Silent
-from broker.testing import RunningServer
-from tests.clock import MOVABLE, Clock
+from tests.clock import Clock
 from tests.journal.asked import call
 
 from ._runtime import begin, result, until
@@ -84,49 +75,3 @@ def test_the_older_worker_records_nothing(timed: Broker, clock: Clock, how: Any)
     assert newer.result() == ["from the one that went on", "next"]
     assert after == ["next"]
     assert slow.fences == sorted(set(slow.fences))
-
-
-class Tampering(Silent):
-    """Somebody who puts another verdict in the place of the one a call was begun by, right after the begin."""
-
-    def __init__(self, url: str, p: Any, data: bytes | None) -> None:
-        self.url, self.p, self.data = url, p, data
-
-    def told(self, calls: Sequence[Observation], /) -> None:
-        for one in calls:
-            if one.op == "begin" and one.outcome == "run" and one.interrupt_ids:
-                with redis.Redis.from_url(self.url) as client:
-                    key = self.p.key("verdict", one.interrupt_ids[0])
-                    client.set(key, self.data) if self.data else client.delete(key)
-
-
-BY = Principal.local("me")
-OTHERS = {
-    "missing": None,
-    "rejected": Verdict(interrupt_id="x", answer=Reject(reason="no"), by=BY, op="op").to_bytes(),
-    "of another question": Verdict(interrupt_id="x", answer=Approve(), by=BY, op="op").to_bytes(),
-}
-
-
-@pytest.mark.parametrize("other", OTHERS)
-def test_the_verdict_is_read_again_after_the_begin(
-    server: RunningServer, namespace: str, clock: Clock, other: str
-) -> None:
-    """P1, rule 35: what was there when the lease began does not count; nothing runs without it."""
-    ran: list[int] = []
-
-    @gated
-    def pay(amount: int) -> str:
-        ran.append(amount)
-        return "paid"
-
-    tampering = Tampering(server.url, Keyspace(namespace, 1).partition(0), OTHERS[other])
-    with Broker(server.url, namespace=namespace, by=BY, rendering=MOVABLE, observer=tampering) as broker:
-        agent = Agent(broker, clock, talking([call("c1", "pay", amount=40)], tools=[pay]))
-        agent.start()
-        agent.answer("c1", Approve())
-        assert agent.go() is RunState.READY
-        assert isinstance(agent.error, Corrupt)
-        assert agent.go() is RunState.READY
-        assert "corrupt" in (agent.record()).errors[-1]
-    assert ran == []
