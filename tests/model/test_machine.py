@@ -34,7 +34,6 @@ SEEDED = {
     "decided": r"^Answer(Call)?\(.* told \('conflict',\), should be told \('(already_dec|exp|withdr|supers)",
     "fence": r"^\w+\(.*lease \d+ n\d+.* told \('(ok|accepted|conflict)',\), should be told \('stale_lease',\)",
     "own-op": r"^Answer(Call)?\(.* told \('already_decided', '(op\d+)'\), should be told \('replayed',\)",
-    "start-op": r"^Start\(.* told \('replayed',\), should be told \('conflict',\)",
     "withdraw-op": r"^Withdraw\(.* told \('(already_decided|conflict)'.*\), should be told \('replayed',\)",
 }
 """A guard that is left out of the scripts -> what the machine says of the bug that this makes."""
