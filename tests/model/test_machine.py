@@ -18,7 +18,7 @@ from .machine import SETTINGS, Life
 from .stage import Disagreement, Stage
 from .table import Table
 
-LIVES = 12
+LIVES = 8
 FEW = settings(
     max_examples=10,
     stateful_step_count=60,
