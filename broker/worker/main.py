@@ -167,7 +167,7 @@ class Worker:
                     await asyncio.wait([stopped, *self._tasks.values()], return_when=asyncio.FIRST_COMPLETED)
                     continue
                 try:
-                    taken = await ready.lease(self._pools(), free, self.name)
+                    taken = await self._take(ready, free)
                 except (Corrupt, Unavailable) as error:
                     log.warning("worker %s: %s", self.name, error)
                     await asyncio.wait([stopped], timeout=PAUSE_SECONDS)
@@ -179,6 +179,18 @@ class Worker:
         finally:
             stopped.cancel()
             await bells.aclose()
+
+    async def _take(self, ready: Ready, free: int) -> list[Leased]:
+        """Leases on ready runs. Cancelled in the middle, what the server has given by then is given back."""
+        leasing = asyncio.ensure_future(ready.lease(self._pools(), free, self.name))
+        try:
+            return await asyncio.shield(leasing)
+        except asyncio.CancelledError:
+            with suppress(BrokerError, TimeoutError):
+                async with asyncio.timeout(LEAVE_SECONDS):
+                    for leased in await leasing:
+                        await self._give_back(Run(self.broker._link, leased))  # noqa: SLF001 - the same house
+            raise
 
     def _begin(self, leased: Leased, renewer: Renewer) -> None:
         run: Run[Any] = Run(self.broker._link, leased)  # noqa: SLF001 - the same house
@@ -268,10 +280,12 @@ class Worker:
         self._cancel_all()
         if not self._tasks:
             return
-        _, stuck = await asyncio.wait(list(self._tasks.values()), timeout=STUCK_SECONDS)
-        for token, run in list(self._runs.items()):
-            if self._tasks.get(token) in stuck:
+        runs = [(task, self._runs[token]) for token, task in self._tasks.items()]
+        _, stuck = await asyncio.wait([task for task, _ in runs], timeout=STUCK_SECONDS)
+        for task, run in runs:
+            if task in stuck:
                 log.error("run %s: its handler does not stop; it is given back all the same", run.id)
+            if task in stuck or task.cancelled():  # cancelled as a whole: before its first turn
                 await self._give_back(run)
 
     def _say_alive(self, client: SyncClient) -> None:
