@@ -177,7 +177,8 @@ class Calling:
         return Pending(check_json("handle", value.handle))
 
     def _key(self, name: str) -> str:
-        return f"{self._run.id}:{name}"
+        """What a call is known by elsewhere: ids may come again behind a checkpoint, and are other calls then."""
+        return f"{self._run.id}:{self._run.cut}/{name}" if self._run.cut else f"{self._run.id}:{name}"
 
     # Death while executing -------------------------------------------------------------------------------------
 
