@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 import msgpack
 import pytest
 
-from broker.core.answers import Approve, Cancel, Complete, Principal, Reject, Respond
+from broker.core.answers import Answer, Approve, Cancel, Complete, Principal, Reject, Respond
 from broker.core.entries import TOKEN, Failure, Result, mark_token, plain, read_token, step_digest
 from broker.core.models import Action, Interrupt
 from broker.core.records import InterruptRecord, Resolution
@@ -18,10 +18,14 @@ DOUBT = Interrupt.doubt(ACTION, "c1", 1)
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def ended(asked: Interrupt, state: Settlement, answer: object = None, reason: str | None = None) -> Result:
+def ended(
+    asked: Interrupt, state: Settlement, answer: Answer | None = None, reason: str | None = None
+) -> Result:
     """The result of a call whose question ended so."""
     by = Principal(id="ann")
-    resolution = Resolution(interrupt_id="i", state=state, answer=answer, by=by, at=NOW, op="op", reason=reason)  # type: ignore[arg-type]
+    resolution = Resolution(
+        interrupt_id="i", state=state, answer=answer, by=by, at=NOW, op="op", reason=reason
+    )
     record = InterruptRecord(
         id="i", run_id="r", session_id="s", seq=1, queue="q", agent="a", state=state, opened_at=NOW, interrupt=asked,
         digest="1:x", resolution=resolution,
@@ -29,28 +33,37 @@ def ended(asked: Interrupt, state: Settlement, answer: object = None, reason: st
     return Result.of(record)
 
 
-@pytest.mark.parametrize(
-    ("asked", "state", "answer", "said"),
-    [
-        (APPROVAL, Settlement.RESOLVED, Reject(reason="no"), "Error (rejected): Not approved by ann: no. It was not run."),
-        (APPROVAL, Settlement.EXPIRED, None, "Error (expired): Nobody answered in time. It was not run."),
-        (APPROVAL, Settlement.CANCELLED, Cancel(), "Error (cancelled): Given up by ann. It was not run."),
-        (APPROVAL, Settlement.WITHDRAWN, None, "Error (withdrawn): Taken back by ann. It was not run."),
-        (APPROVAL, Settlement.SUPERSEDED, None, "Error (superseded): Another answer took its place. It was not run."),
-        (APPROVAL, Settlement.RESOLVED, Respond(payload=None), "null"),
-        (JOB, Settlement.RESOLVED, Complete(value=[1]), "[1]"),
-        (JOB, Settlement.EXPIRED, None, "Error (expired): Nobody answered in time. It was started."),
-        (DOUBT, Settlement.EXPIRED, None, "Error (expired): Nobody answered in time. It was begun before, and may have run."),
-        (DOUBT, Settlement.RESOLVED, Approve(), "Error (unanswered): Ended by ann. It was begun before, and may have run."),
-    ],
-)  # fmt: skip
-def test_each_end_is_said_as_what_it_is(asked: Interrupt, state: Settlement, answer: object, said: str) -> None:
+NOT_RUN, MAYBE = "It was not run.", "It was begun before, and may have run."
+ENDS: list[tuple[Interrupt, Settlement, Answer | None, str]] = [
+    (
+        APPROVAL,
+        Settlement.RESOLVED,
+        Reject(reason="no"),
+        f"Error (rejected): Not approved by ann: no. {NOT_RUN}",
+    ),
+    (APPROVAL, Settlement.EXPIRED, None, f"Error (expired): Nobody answered in time. {NOT_RUN}"),
+    (APPROVAL, Settlement.CANCELLED, Cancel(), f"Error (cancelled): Given up by ann. {NOT_RUN}"),
+    (APPROVAL, Settlement.WITHDRAWN, None, f"Error (withdrawn): Taken back by ann. {NOT_RUN}"),
+    (APPROVAL, Settlement.SUPERSEDED, None, f"Error (superseded): Another answer took its place. {NOT_RUN}"),
+    (APPROVAL, Settlement.RESOLVED, Respond(payload=None), "null"),
+    (JOB, Settlement.RESOLVED, Complete(value=[1]), "[1]"),
+    (JOB, Settlement.EXPIRED, None, "Error (expired): Nobody answered in time. It was started."),
+    (DOUBT, Settlement.EXPIRED, None, f"Error (expired): Nobody answered in time. {MAYBE}"),
+    (DOUBT, Settlement.RESOLVED, Approve(), f"Error (unanswered): Ended by ann. {MAYBE}"),
+]
+
+
+@pytest.mark.parametrize(("asked", "state", "answer", "said"), ENDS)
+def test_each_end_is_said_as_what_it_is(
+    asked: Interrupt, state: Settlement, answer: Answer | None, said: str
+) -> None:
     assert ended(asked, state, answer).message() == said
 
 
 def test_an_open_question_is_no_result() -> None:
     record = InterruptRecord(
-        id="i", run_id="r", session_id="s", seq=1, queue="q", agent="a", state=Settlement.OPEN, opened_at=NOW, digest="1:x",
+        id="i", run_id="r", session_id="s", seq=1, queue="q", agent="a", state=Settlement.OPEN, opened_at=NOW,
+        digest="1:x",
     )  # fmt: skip
     with pytest.raises(InvalidInput):
         Result.of(record)
@@ -61,7 +74,8 @@ def test_a_failure_without_words_is_its_kind() -> None:
 
 
 def test_text_is_told_as_it_is_and_all_else_as_json() -> None:
-    assert [Result(value=value).message() for value in ("ü", {"ü": 1}, None, [1.5])] == ["ü", '{"ü": 1}', "null", "[1.5]"]
+    said = [Result(value=value).message() for value in ("ü", {"ü": 1}, None, [1.5])]
+    assert said == ["ü", '{"ü": 1}', "null", "[1.5]"]
 
 
 def test_a_token_names_its_call_and_cannot_be_guessed() -> None:
@@ -74,10 +88,15 @@ def packed(*parts: object) -> str:
     return TOKEN + base64.urlsafe_b64encode(msgpack.packb(parts)).decode().rstrip("=")
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    ["", TOKEN, "tok_!", "tok_AAAA", packed("s", "r", "c"), packed(1, "r", "c", b"x" * 16), packed("s", "r", "c", b"x"), packed("s", "r", "c", 7)],
-)  # fmt: skip
+BROKEN = [
+    packed("s", "r", "c"),
+    packed(1, "r", "c", b"x" * 16),
+    packed("s", "r", "c", b"x"),
+    packed("s", "r", "c", 7),
+]
+
+
+@pytest.mark.parametrize("wrong", ["", TOKEN, "tok_!", "tok_AAAA", *BROKEN])
 def test_what_is_no_token_is_refused(wrong: str) -> None:
     with pytest.raises(InvalidInput) as fault:
         read_token(wrong)
