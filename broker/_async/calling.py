@@ -125,7 +125,7 @@ class Calling:
     # Running ---------------------------------------------------------------------------------------------------
 
     async def _execute(self, tool: Tool, asked: Action, running: Action, name: str, begun: Begun) -> Result:
-        if tool.gated or self._answered.interrupt(name):
+        if tool.gated or begun.detail:
             with self._ending():
                 self._answered.check(name, asked, running, begun.verdict)
         made = await self._made(tool, running, name, begun)
