@@ -63,6 +63,7 @@ from .core.settings import Settings
 from .core.states import CallState, Mode, RunState, Settlement
 from .core.tools import Call, Done, Doubt, Pending, Tool, current_call, gated, long_running, tool
 from .errors import (
+    AttemptOver,
     BrokerError,
     CallFailed,
     Corrupt,
@@ -76,6 +77,7 @@ from .errors import (
     OutOfMemory,
     Paused,
     Refused,
+    RosterMismatch,
     StaleLease,
     Unavailable,
     UnknownId,
@@ -95,6 +97,7 @@ __all__ = [
     "ApprovalPending",
     "Approve",
     "AsyncBroker",
+    "AttemptOver",
     "Audience",
     "Awaited",
     "AwaitingCompletion",
@@ -162,6 +165,7 @@ __all__ = [
     "ResolutionRecord",
     "Resolved",
     "Respond",
+    "RosterMismatch",
     "Run",
     "RunRecord",
     "RunState",

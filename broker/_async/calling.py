@@ -125,7 +125,7 @@ class Calling:
     # Running ---------------------------------------------------------------------------------------------------
 
     async def _execute(self, tool: Tool, asked: Action, running: Action, name: str, begun: Begun) -> Result:
-        if tool.gated or self._answered.interrupt(name):
+        if tool.gated or begun.detail:
             with self._ending():
                 self._answered.check(name, asked, running, begun.verdict)
         made = await self._made(tool, running, name, begun)
@@ -176,7 +176,8 @@ class Calling:
         return Pending(check_json("handle", value.handle))
 
     def _key(self, name: str) -> str:
-        return f"{self._run.id}:{name}"
+        """What a call is known by elsewhere: ids may come again behind a checkpoint, and are other calls then."""
+        return f"{self._run.id}:{self._run.cut}/{name}" if self._run.cut else f"{self._run.id}:{name}"
 
     # Death while executing -------------------------------------------------------------------------------------
 

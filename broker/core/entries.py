@@ -151,9 +151,12 @@ def _sorted(value: Any) -> Any:
 
 
 def step_digest(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """A digest of which step this is: the function's name and, where they have a JSON form, its arguments."""
+    """A digest of which step this is: the function's name and, where they have a JSON form, its arguments.
+
+    Not where it is defined: a program that is started as a script calls its module `__main__`, and code moves.
+    """
     known = function.func if isinstance(function, partial) else function
-    name = f"{getattr(known, '__module__', '')}.{getattr(known, '__qualname__', type(known).__qualname__)}"
+    name = getattr(known, "__name__", type(known).__name__)
     try:
         given = to_jsonable_python(_sorted([args, kwargs]), fallback=lambda value: type(value).__qualname__)
         return action_digest(name[:256], check_json("arguments", given))

@@ -31,7 +31,10 @@ class Told(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What becomes of one entry, with its detail (stored bytes, handle, interrupt id or digest), attempt, token."""
+    """What becomes of one entry, with its detail (stored bytes, handle, interrupt id or digest), attempt, token.
+
+    For one that is to run, the detail is the interrupt that it runs by; empty where nobody was asked.
+    """
 
     told: Told
     detail: bytes = b""
@@ -102,7 +105,7 @@ def begin(leased: Leased, entry: Entry, limits: Limits, slot: str = "") -> Comma
             raise JournalFull(run, int(reply[1]), int(reply[2]))
         told = Told(word)
         if told in (Told.RUN, Told.DOUBT):
-            return Begun(told, attempt=int(reply[1]), token=text(reply[2]))
+            return Begun(told, b"".join(reply[3:]), int(reply[1]), text(reply[2]))
         return Begun(told, detail=reply[1] if len(reply) > 1 else b"")
 
     args = (entry.name, entry.digest, entry.running, int(entry.gated), int(entry.long), entry.interrupt, entry.token,

@@ -61,9 +61,9 @@ end
 
 -- A call that its run's journal knows, named by its token: one call, whichever pause asks about it.
 local function in_journal(a, found)
-  for n = #found, 1, -1 do
-    local i = found[n]
-    if i.f.run == a.run and i.f.audience == 'completions' then return decide(i, a) end --@guard token-asked
+  local _, _, _, asked = call_record(a.run, a.call)
+  for _, i in ipairs(found) do
+    if i.id == asked and i.f.audience == 'completions' then return decide(i, a) end --@guard token-asked
   end
   local r = load('run', a.run)
   if not r.exists or r.f.state == RUN.FINISHED or r.f.state == RUN.WITHDRAWN then return { 'unknown' } end --@guard token-closed

@@ -6,7 +6,7 @@
 --       long (1), interrupt (empty: none known), token for a long one, again (1: an entry that was begun under an
 --       earlier lease may run again), most entries, most bytes
 -- Reply per item: stale_lease | mismatch digest | stored bytes | settled interrupt | asked interrupt | ask |
---       open interrupt | wait bytes | changed digest | doubt attempt token | run attempt token | full entries bytes
+--       open interrupt | wait bytes | changed digest | doubt attempt token | run attempt token interrupt | full entries bytes
 
 -- What the question about a call says of it: nil where it may run. A call that was asked about stays gated.
 local function gate(a, interrupt)
@@ -54,11 +54,11 @@ return each(function()
   -- What it may run by is read again before it runs, so whoever begins it has to know the question.
   if begun and interrupt ~= '' and interrupt ~= a.interrupt then return { 'asked', interrupt } end
   local token = redis.call('HGET', journal, 't ' .. a.entry) or a.token
-  if begun and fence == a.fence then return { 'run', attempt, token } end
+  if begun and fence == a.fence then return { 'run', attempt, token, interrupt } end
   if begun and a.again ~= '1' then return { 'doubt', attempt, token } end --@guard doubt
   local after = a.long == '1' and CALL.AWAITING_COMPLETION or CALL.PENDING_RESULT
   attempt = int(tonumber(attempt) + 1)
   if not note_call(a.run, a.entry, 'begin', after, a.digest, interrupt, attempt, a.fence) then return { 'mismatch', state } end
   if a.long == '1' then write('HSET', 'journal', a.run, 't ' .. a.entry, token) end
-  return { 'run', attempt, token }
+  return { 'run', attempt, token, interrupt }
 end)

@@ -337,3 +337,27 @@ async def test_more_questions_than_a_pause_may_have(timed: AsyncBroker, clock: C
     assert await agent.go() is RunState.FINISHED
     assert await agent.result() == [str(n) for n in range(70)]
     assert len(studio.jobs) == 70
+
+
+async def test_an_id_that_comes_again_behind_a_checkpoint_is_another_call(
+    timed: AsyncBroker, clock: Clock, studio: Studio
+) -> None:
+    """Its key and its token are others, and what completed the first one says nothing of it."""
+
+    async def handler(run: Run[Any]) -> list[Any]:
+        found: list[Any] = run.checkpointed or []
+        while len(found) < 2:
+            found.append(await run.call(studio.tool, {"prompt": "a cat"}, call_id="c1"))
+            await run.checkpoint(found)
+        return found
+
+    agent = Agent(timed, clock, handler)
+    await agent.start()
+    await timed.complete(studio.tokens[0], "first")
+    assert await agent.go() is RunState.WAITING
+    first, second = studio.jobs
+    assert (first[1], second[1]) == (f"{agent.run_id}:c1", f"{agent.run_id}:1/c1")
+    assert isinstance(await timed.complete(studio.tokens[0], "first"), Unknown)
+    await timed.complete(studio.tokens[1], "second")
+    assert await agent.go() is RunState.FINISHED
+    assert await agent.result() == ["first", "second"]

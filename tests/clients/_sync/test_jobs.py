@@ -328,3 +328,27 @@ def test_more_questions_than_a_pause_may_have(timed: Broker, clock: Clock, studi
     assert agent.go() is RunState.FINISHED
     assert agent.result() == [str(n) for n in range(70)]
     assert len(studio.jobs) == 70
+
+
+def test_an_id_that_comes_again_behind_a_checkpoint_is_another_call(
+    timed: Broker, clock: Clock, studio: Studio
+) -> None:
+    """Its key and its token are others, and what completed the first one says nothing of it."""
+
+    def handler(run: Run[Any]) -> list[Any]:
+        found: list[Any] = run.checkpointed or []
+        while len(found) < 2:
+            found.append(run.call(studio.tool, {"prompt": "a cat"}, call_id="c1"))
+            run.checkpoint(found)
+        return found
+
+    agent = Agent(timed, clock, handler)
+    agent.start()
+    timed.complete(studio.tokens[0], "first")
+    assert agent.go() is RunState.WAITING
+    first, second = studio.jobs
+    assert (first[1], second[1]) == (f"{agent.run_id}:c1", f"{agent.run_id}:1/c1")
+    assert isinstance(timed.complete(studio.tokens[0], "first"), Unknown)
+    timed.complete(studio.tokens[1], "second")
+    assert agent.go() is RunState.FINISHED
+    assert agent.result() == ["first", "second"]
