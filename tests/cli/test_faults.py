@@ -185,6 +185,8 @@ def test_a_reader_that_leaves_is_no_fault(environment: dict[str, str], ask: Ask)
 def test_a_command_that_is_told_to_end_ends_quietly(
     environment: dict[str, str], number: signal.Signals, code: int
 ) -> None:
+    # A shell starts what it puts in the background with this signal ignored, and children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with socket.create_server(("127.0.0.1", 0)) as deaf:  # accepts, and never says a word
         url = f"redis://127.0.0.1:{deaf.getsockname()[1]}"
         with subprocess.Popen(
