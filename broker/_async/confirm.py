@@ -60,7 +60,7 @@ class Confirming:
     async def send(self, call: Call, *, whole: bool = False) -> Came:
         """What became of a call, and whether the barrier behind it was passed. Raises the fault of its script."""
         # A script that is not known yet goes whole: to be told so would cost a wait of its own.
-        mine = _Waiting(call.words(whole=whole or call.sha not in self._known), call)
+        mine = _Waiting(call.words(whole=whole or call.script.sha not in self._known), call)
         free = (lane for lane in self._lanes if not lane.turn.locked())
         lane = next(free, None) or self._lanes[next(self._next) % LANES]
         lane.queue.append(mine)
@@ -74,7 +74,7 @@ class Confirming:
             raise
         if isinstance(mine.told, BaseException):
             raise mine.told
-        self._known.add(call.sha)
+        self._known.add(call.script.sha)
         return mine.told
 
     async def _carry(self, batch: list[_Waiting]) -> None:

@@ -17,7 +17,7 @@ from ..core.settings import Settings
 from ..errors import BrokerError, NotPermitted, StaleLease, Unavailable
 from ..store import namespace as ns
 from ..store.commands.observed import Watch
-from ..store.commands.values import Call, Came, Command, Read, StaleAddress
+from ..store.commands.values import Came, Command, Read, StaleAddress, header
 from ..store.connect import FAULTS, Gone, Later, NoScript, Options, meaning
 from ..store.disk import Barrier, Disk, check_offered, told
 from ..store.keys import Keyspace
@@ -35,6 +35,7 @@ from ._runtime import (
     monotonic,
     sleep,
 )
+from ._wire import Wire, at_once
 from .confirm import Confirming
 
 T = TypeVar("T")
@@ -67,10 +68,10 @@ class Link:
         self._forget()
 
     def _forget(self) -> None:
-        self._client: Client | None = None
+        self._wire: Wire | None = None
         self._announcements: Announcements | None = None
         self._lock = Lock()
-        self._slots = Slots(self.options.max_connections)
+        self._slots = Slots(at_once(self.options))
         self._answered = 0.0
         self._found: ns.Found | None = None
         self._confirming: Confirming | None = None
@@ -90,11 +91,16 @@ class Link:
         return self._found.space
 
     @property
+    def wire(self) -> Wire:
+        """What commands go over."""
+        if self._wire is None:
+            self._wire = Wire(make_client(self.source, self.options, CALL_SECONDS), CALL_SECONDS)
+        return self._wire
+
+    @property
     def client(self) -> Client:
-        """The client for commands."""
-        if self._client is None:
-            self._client = make_client(self.source, self.options, CALL_SECONDS)
-        return self._client
+        """The client underneath, which opens connections of its own for what is sent through it."""
+        return self.wire.client
 
     async def open(self) -> None:
         """Connects, checks the server and the namespace, creates the namespace where it is new. Safe to repeat."""
@@ -161,14 +167,14 @@ class Link:
 
     async def aclose(self) -> None:
         """Closes every connection. Safe to repeat; a closed one opens again at the next call."""
-        announcements, client, confirming = self._announcements, self._client, self._confirming
-        self._announcements = self._client = self._found = self._confirming = None
+        announcements, wire, confirming = self._announcements, self._wire, self._confirming
+        self._announcements = self._wire = self._found = self._confirming = None
         if confirming is not None:
             await confirming.aclose()
         if announcements is not None:
             await announcements.aclose()
-        if client is not None:
-            await client.aclose()
+        if wire is not None:
+            await wire.aclose()
         self._home.leave()
 
     @property
@@ -242,16 +248,13 @@ class Link:
         return result
 
     async def _many(self, command: Command[T], settings: Settings) -> list[T | BaseException]:
-        script, keys = self.rendering.script(command.script, oom=command.oom), command.keys()
-        after = command.then.commands if command.then else ()
-        words = (len(keys), *keys, *command.args(settings))
-        call = Call(command.partition, script.sha, script.text, words, after)
+        call = command.call(self.rendering.script(command.script, oom=command.oom), header(settings))
         confirming, sent = self._confirming if command.confirm else None, 0
 
         async def send() -> Came:
             nonlocal sent
             sent += 1
-            how = confirming.send if confirming else self._plain
+            how = confirming.send if confirming else self.wire.run
             try:
                 return await how(call)
             except FAULTS as error:
@@ -276,24 +279,12 @@ class Link:
         assert self._found is not None  # noqa: S101 - there is no confirming before
         return [told(one, self._found.durability, reached=came.reached) for one in results]
 
-    async def _plain(self, call: Call, *, whole: bool = False) -> Came:
-        words = call.words(whole=whole)
-        if not call.after:
-            return Came(await self.client.execute_command(*words))
-        reply, *after = await self._send((words, *call.after), forgiving=True)
-        if isinstance(reply, Exception):
-            raise reply
-        return Came(reply, after)
-
     async def _send(self, commands: tuple[tuple[Any, ...], ...], *, forgiving: bool = False) -> list[Any]:
-        if len(commands) == 1 and not forgiving:
-            return [await self.client.execute_command(*commands[0])]
-        pipe = self.client.pipeline(transaction=False)
-        for command in commands:
-            pipe.execute_command(*command)
-        replies = list(await pipe.execute(raise_on_error=not forgiving))
+        replies = await self.wire.read(commands)
         for reply in replies:
-            if isinstance(reply, Exception) and isinstance(meaning(reply), Gone | Later):
+            if isinstance(reply, Exception) and not (
+                forgiving and not isinstance(meaning(reply), Gone | Later)
+            ):
                 raise reply
         return replies
 
@@ -302,16 +293,17 @@ class Link:
         confirming: Confirming | None = None,
     ) -> Any:  # fmt: skip
         # A confirmed call may wait for the one before it too; those that are not must not wait for them.
-        slots, seconds = (
-            (confirming.slots, confirming.seconds * 2) if confirming else (self._slots, CALL_SECONDS)
-        )
+        slots = confirming.slots if confirming else self._slots
         await self._take_slot(slots)
         ends, unsure, attempt = monotonic() + self.patience, False, 0
         while True:
             fault: BaseException
             try:
-                async with deadline(seconds):
-                    reply = await call()
+                if confirming:
+                    async with deadline(confirming.seconds * 2):
+                        reply = await call()
+                else:
+                    reply = await call()  # the wire keeps the time
                 self._answered = monotonic()
                 return reply if pick is None else reply[pick]
             except FAULTS as error:

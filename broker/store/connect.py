@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+import hiredis
 import redis
 import redis.asyncio
 from redis import exceptions
@@ -23,6 +24,8 @@ SyncClient = redis.Redis
 AsyncClient = redis.asyncio.Redis
 C = TypeVar("C", SyncClient, AsyncClient)
 
+Refusal = exceptions.ResponseError
+"""What the server says against a command."""
 FAULTS: Final = (RedisError, RedisClusterException, OSError, TimeoutError, asyncio.TimeoutError)
 """What a call to the server can raise."""
 
@@ -215,3 +218,44 @@ def _fit(found: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]:
         for name, value in how.items()
         if not ("unix_socket_path" in found and name == "socket_keepalive")
     }
+
+
+# A connection of the asynchronous client, spoken to directly ------------------------------------------------------
+
+NOTHING: Final = object()
+"""What the parser gives when no whole reply has come yet."""
+
+
+def pack(words: tuple[Any, ...]) -> bytes:
+    """A command as the server wants it."""
+    return bytes(hiredis.pack_command(words))
+
+
+def is_push(reply: Any) -> bool:
+    """Whether this is something the server says unasked."""
+    return isinstance(reply, hiredis.PushNotification)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A connection that the client has opened and greeted the server on, taken out of its hands."""
+
+    transport: asyncio.Transport
+    parser: Any
+    held: Any
+    """What would close the transport if nobody held it."""
+
+
+async def open_stream(client: AsyncClient) -> Stream:
+    """A new connection with the address, credentials and encryption of a client, in nobody's pool.
+
+    The client has no public name for the transport of its connection.
+    """
+    connection = client.connection_pool.make_connection()
+    await connection.connect()
+    writer = connection._writer  # noqa: SLF001
+    connection._reader = connection._writer = None  # noqa: SLF001 - closing it is ours now
+    parser = hiredis.Reader(
+        protocolError=exceptions.InvalidResponse, replyError=Refusal, notEnoughData=NOTHING
+    )
+    return Stream(writer.transport, parser, writer)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import chain
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import msgpack
@@ -11,6 +12,7 @@ from ...core.settings import Settings
 from ...errors import BrokerError, Corrupt, Unavailable, UnsuitableServer
 from ..connect import meaning
 from ..keys import Partition
+from ..scripts import Script
 
 T_co = TypeVar("T_co", covariant=True)
 Arg = bytes | str | int
@@ -93,17 +95,19 @@ class Command(Generic[T_co]):
 
     def args(self, settings: Settings) -> list[Arg]:
         """The arguments: the header every script reads, then each item behind its size."""
-        flat: list[Arg] = [
-            len(self.items),
-            micros(settings.keep_settled),
-            micros(settings.keep_history),
-            micros(settings.keep_parked),
-            settings.tries,
-        ]
+        return [len(self.items), *header(settings), *self._flat()]
+
+    def _flat(self) -> list[Arg]:
+        flat: list[Arg] = []
         for item in self.items:
             flat.append(len(item.args))
             flat.extend(item.args)
         return flat
+
+    def call(self, script: Script, head: tuple[Arg, ...]) -> "Call":
+        """The command in words for the server; `head` is the `header` of the namespace."""
+        after = self.then.commands if self.then else ()
+        return Call(self.partition, script, head, self.keys(), len(self.items), self._flat(), after)
 
     def read(self, reply: Sequence[Reply], after: Sequence[Any] = ()) -> list[T_co | BaseException]:
         """What each item came to; a fault of one item is its own and is returned in its place.
@@ -121,19 +125,44 @@ class Command(Generic[T_co]):
         return results
 
 
+def header(settings: Settings) -> tuple[int, ...]:
+    """What every script reads behind the number of its items."""
+    spans = (settings.keep_settled, settings.keep_history, settings.keep_parked)
+    return (*map(micros, spans), settings.tries)
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One script call in words for the server, and the reads behind it."""
+    """One script call in words for the server, and the reads behind it.
+
+    `head` is the same for all calls of a namespace, so that calls of one script can be made one (`packed`).
+    """
 
     partition: Partition
-    sha: str
-    text: str
-    rest: tuple[Arg, ...]
+    script: Script
+    head: tuple[Arg, ...]
+    keys: Sequence[str]
+    count: int
+    flat: Sequence[Arg]
     after: tuple[tuple[Arg, ...], ...] = ()
 
     def words(self, *, whole: bool) -> tuple[Arg, ...]:
         """The command: by the script's hash, or with its whole text where the server does not know it."""
-        return ("EVAL", self.text, *self.rest) if whole else ("EVALSHA", self.sha, *self.rest)
+        return packed((self,), whole=whole)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it is: those of the values that may be long."""
+        return sum(len(part) for part in self.flat if isinstance(part, bytes))
+
+
+def packed(calls: Sequence[Call], *, whole: bool) -> tuple[Arg, ...]:
+    """Several calls of one script, partition and header as one: a row of the reply for each of their items."""
+    first = calls[0]
+    keys = first.keys if len(calls) == 1 else dict.fromkeys(key for one in calls for key in one.keys)
+    called = ("EVAL", first.script.text) if whole else ("EVALSHA", first.script.sha)
+    flat = chain.from_iterable(one.flat for one in calls)
+    return (*called, len(keys), *keys, sum(one.count for one in calls), *first.head, *flat)
 
 
 class Came(NamedTuple):
