@@ -60,7 +60,7 @@ TURN = [
 ]
 
 
-async def test_a_turn_pauses_once(timed: AsyncBroker, clock: Clock, desk: Desk) -> None:
+async def test_B38_a_turn_pauses_once(timed: AsyncBroker, clock: Clock, desk: Desk) -> None:
     """Three gated and one ungated: one suspension, and the ungated one is done before it."""
     agent = Agent(timed, clock, talking(TURN, tools=desk.tools))
     assert await agent.start() is RunState.WAITING

@@ -61,7 +61,7 @@ TURN = [
 ]
 
 
-def test_a_turn_pauses_once(timed: Broker, clock: Clock, desk: Desk) -> None:
+def test_B38_a_turn_pauses_once(timed: Broker, clock: Clock, desk: Desk) -> None:
     """Three gated and one ungated: one suspension, and the ungated one is done before it."""
     agent = Agent(timed, clock, talking(TURN, tools=desk.tools))
     assert agent.start() is RunState.WAITING
