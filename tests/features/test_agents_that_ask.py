@@ -35,7 +35,7 @@ HOUR = timedelta(hours=1)
 async def test_A11_a_pause_waits_for_what_is_under_way_and_something_ends_it(
     broker: AsyncBroker, clock: Clock
 ) -> None:
-    """Off: a pause at the first call that asks (`_count(-1)` of `Attempt.pause`), or `NOBODY_ANSWERS` of the check."""
+    """Off: a pause at the first call that asks (`Attempt._is_settled` without `_busy`), or `NOBODY_ANSWERS` of a check."""
     asked: list[str] = []
     seen: list[Any] = []
 
@@ -49,9 +49,11 @@ async def test_A11_a_pause_waits_for_what_is_under_way_and_something_ends_it(
         seen.append((record.state, record.interrupt_ids, (await broker.inbox.list()).items))
         return "sent"
 
-    agent = Agent(
-        broker, clock, talking([call("c1", "pay", amount=4), call("c2", "slow")], tools=[pay, slow])
-    )
+    async def handler(run: Run[Any]) -> list[str]:
+        paying = run.call(pay, {"amount": 4}, call_id="c1")
+        return list(await asyncio.gather(paying, run.call(slow, call_id="c2")))
+
+    agent = Agent(broker, clock, handler)
     assert await agent.start() is RunState.WAITING
     assert seen == [(RunState.LEASED, (), ())]
     await broker._link.run(sweeps(broker))
@@ -65,7 +67,7 @@ async def test_A11_a_pause_waits_for_what_is_under_way_and_something_ends_it(
 
 
 async def test_A13_B22_B36_a_second_pause_is_as_loud_as_the_first(broker: AsyncBroker, serve: Serve) -> None:
-    """Off: the bell or the history of suspend.lua, or questions known by their run only (`ids.interrupt_id`)."""
+    """Off: the bell (`ring_interrupt`) or the history of suspend.lua for later pauses."""
     paid: list[int] = []
 
     @gated
@@ -95,7 +97,7 @@ async def test_A13_B22_B36_a_second_pause_is_as_loud_as_the_first(broker: AsyncB
 
 
 async def test_A15_nobody_there_is_a_no_after_a_day(broker: AsyncBroker, clock: Clock, sweep: Sweep) -> None:
-    """Off: `Settings.deadline` without a default, or an expiry that approves."""
+    """Off: `Settings.deadline` without a default."""
     paid: list[int] = []
 
     @gated
@@ -118,7 +120,7 @@ async def test_A15_nobody_there_is_a_no_after_a_day(broker: AsyncBroker, clock: 
 async def test_B14_a_pause_can_be_read_when_its_bell_rings(
     broker: AsyncBroker, server: RunningServer
 ) -> None:
-    """Off: a bell of a call of its own before the rest, or a `suspend` without mark, state or question."""
+    """Off: a bell before the rest: suspend.lua without the mark, or without the question (`add`)."""
     async with redis.asyncio.Redis.from_url(server.url) as reader:
         bells = broker._link.space.partition(0).key("interrupts")
         asking = asyncio.gather(
@@ -141,7 +143,7 @@ async def test_B14_a_pause_can_be_read_when_its_bell_rings(
 async def test_B33_one_approval_is_for_one_of_two_calls_with_one_id(
     broker: AsyncBroker, clock: Clock
 ) -> None:
-    """Off: `Attempt.claim`, or `call_id` not among what a pause may not hold twice."""
+    """Off: `Attempt.claim`, or `check_suspension`, which lets no call id in twice."""
     paid: list[int] = []
 
     @gated
@@ -165,7 +167,7 @@ async def test_B33_one_approval_is_for_one_of_two_calls_with_one_id(
 async def test_B34_what_a_helper_did_before_its_coordinator_is_asked_has_one_key(
     broker: AsyncBroker, clock: Clock
 ) -> None:
-    """Off: a key with the attempt in it (`Calling._key`), or results that are not recorded (`Calling.end`)."""
+    """Off: a key with the attempt in it (`Calling._key`), or end.lua that records nothing."""
     acted: list[tuple[str, int]] = []
 
     async def helper() -> str:

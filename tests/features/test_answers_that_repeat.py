@@ -49,7 +49,7 @@ class Till:
 async def test_B40_answers_and_a_second_text_at_once_disturb_nobody(
     broker: AsyncBroker, serve: Serve
 ) -> None:
-    """Off: guard `leasable` of lease.lua, or one record for a session instead of one for each run."""
+    """Off: guard `decided` of answer.lua."""
     till = Till()
 
     async def chats(run: Run[str]) -> str:
@@ -74,7 +74,7 @@ async def test_B40_answers_and_a_second_text_at_once_disturb_nobody(
 async def test_B44_an_approval_sent_many_times_runs_its_call_once(
     broker: AsyncBroker, connect: Callable[..., Any], serve: Serve
 ) -> None:
-    """Off: guard `own-op` or `decided` of answer.lua, with guard `leasable` of lease.lua: each would make it ready."""
+    """Off: guard `own-op` of answer.lua, or `lease-state` of lease.lua: each repeat rings the workers."""
     till = Till()
     for name in ("one", "two", "three"):
         serve(pays=till.agent, options={"name": name})
@@ -90,7 +90,7 @@ async def test_B44_an_approval_sent_many_times_runs_its_call_once(
 
 
 async def test_B55_what_was_answered_is_not_asked_again_by_a_restored_process(broker: AsyncBroker) -> None:
-    """Off: guard `suspend-op` of suspend.lua, or followers that give out what is settled."""
+    """Off: `suspend_op` of suspend.lua, which knows the same point again."""
     first = await broker.suspend("a", refund(), session="s", key="k")
     await broker.inbox.answer(first.interrupt_ids[0], Approve())
     for _ in range(2):  # from an old checkpoint: before the run went on, and after it ended
@@ -110,7 +110,7 @@ async def test_B55_what_was_answered_is_not_asked_again_by_a_restored_process(br
 
 
 async def test_B70_an_old_card_says_so_and_clears_no_other(broker: AsyncBroker) -> None:
-    """Off: guard `seen` of answer.lua, or answers addressed by session instead of by id."""
+    """Off: guard `seen` of answer.lua."""
     first = await broker.suspend("a", refund(40), session="s", key="k")
     old = await broker.inbox.get(first.interrupt_ids[0])
     second = await broker.suspend("a", refund(400), session="s", key="k", seq=2, replace=True)
@@ -127,7 +127,7 @@ async def test_B70_an_old_card_says_so_and_clears_no_other(broker: AsyncBroker) 
 async def test_B79_a_question_without_a_deadline_waits_for_those_who_stepped_away(
     broker: AsyncBroker, clock: Clock, sweep: Sweep
 ) -> None:
-    """Off: `expires_in=None` taken as the default."""
+    """Off: `expires_in=None` taken as the default (`questions.approval`)."""
 
     @gated(expires_in=None)
     async def pay() -> str:

@@ -30,7 +30,7 @@ MINUTE = timedelta(minutes=1)
 async def test_A17_B57_a_resume_that_fails_ends_on_record_and_can_be_sent_back(
     broker: AsyncBroker, serve: Serve
 ) -> None:
-    """Off: `fail` as if it were `release`, no limit of `tries`, or answers spent by the lease (`unlease`)."""
+    """Off: `tries` set back by fail.lua, or answers that are spent by lease.lua."""
     broken = [True]
 
     async def a(run: Run[Any]) -> Any:
@@ -58,7 +58,7 @@ async def test_A17_B57_a_resume_that_fails_ends_on_record_and_can_be_sent_back(
 async def test_A22_a_reset_starts_no_finished_job_again_and_late_repeats_are_told(
     broker: AsyncBroker, clock: Clock, sweep: Sweep
 ) -> None:
-    """Off: `read_entry` of begin.lua that forgets results, or `keep_settled` of nothing."""
+    """Off: guard `journal-stored` of begin.lua, or `KEEP_SETTLED` of `close_run`."""
     started: list[str] = []
     broken = [True]
     model = Model([call("c1", "render"), call("c2", "render")])
@@ -92,7 +92,7 @@ async def test_A22_a_reset_starts_no_finished_job_again_and_late_repeats_are_tol
 async def test_B31_B52_a_run_that_fails_behind_its_tool_keeps_answer_and_result(
     broker: AsyncBroker, serve: Serve
 ) -> None:
-    """Off: results that are not recorded (`Calling.end`), or answers spent by the attempt that used them."""
+    """Off: end.lua that records nothing, or answers that are spent by lease.lua."""
     paid: list[str] = []
 
     @gated
@@ -118,7 +118,7 @@ async def test_B31_B52_a_run_that_fails_behind_its_tool_keeps_answer_and_result(
 async def test_F56_B67_an_answer_is_given_out_until_somebody_has_gone_on_with_it(
     broker: AsyncBroker, clock: Clock, sweep: Sweep
 ) -> None:
-    """The promise is P5 and P6 of our design. Off: answers spent by the lease, instead of by what follows it."""
+    """The promise is P6 of our design: at least once. Off: answers that are spent by lease.lua."""
     paused = await broker.suspend("a", refund(), session="s")
     await broker.inbox.answer(paused.interrupt_ids[0], Approve())
     for fence in (1, 2, 3):  # each of these workers dies before its handler begins

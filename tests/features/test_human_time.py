@@ -22,8 +22,8 @@ async def test_F26_a_run_of_many_long_waits_uses_up_nothing(
 ) -> None:
     """No lease is lost, no try is used, no window of a repeat or of retention ends while somebody thinks.
 
-    Off: a lease that a waiting run keeps (`unlease` of suspend.lua), tries that a pause does not set back, or
-    `suspend-in-time` for a run that is there.
+    Off: `unlease` of suspend.lua, `tries` that a pause does not set back, or the guard `suspend-in-time` for a run
+    that is there.
     """
     paid: list[int] = []
 
@@ -39,6 +39,7 @@ async def test_F26_a_run_of_many_long_waits_uses_up_nothing(
     state = await agent.start()
     for n in range(2 * QUICK.tries):
         assert state is RunState.WAITING
+        assert (await agent.record()).lease_until is None
         clock.advance(WEEK)
         await sweep()
         assert await agent.answer(f"c{n}", Approve()) == "accepted"
@@ -50,7 +51,7 @@ async def test_F26_a_run_of_many_long_waits_uses_up_nothing(
 
 
 async def test_F26_the_time_of_a_tool_begins_when_it_runs(broker: AsyncBroker, clock: Clock) -> None:
-    """Off: a time-out around the whole of `Calling.call`, or one that the question takes as its deadline."""
+    """Off: a time-out that counts from the question on (as its `expires_in` in questions.py)."""
     limit = timedelta(seconds=1)
 
     @gated(timeout=limit, expires_in=None)
