@@ -176,7 +176,7 @@ async def test_P9_what_is_open_is_rung_again_within_two_periods(
     lab.client.close()
 
 
-async def test_B74_P9_a_run_whose_bell_is_lost_is_found(lab: Lab) -> None:
+async def test_P9_a_run_whose_bell_is_lost_is_found(lab: Lab) -> None:
     for n in range(1, 5):
         lab.client.delete(*lab.client.keys(lab.p.key("bell") + "*"))
         started = await lab.asks(n)

@@ -127,7 +127,7 @@ async def test_a_call_that_was_not_agreed_to_says_who_and_why(agent: Agent, bank
 
 
 async def test_B80_an_expired_call_says_that_nobody_answered(agent: Agent, bank: Bank) -> None:
-    """Expiry is never reported as a rejection."""
+    """Expiry is never reported as a rejection. Off: `_ended` of entries.py, with one text for all ends."""
     await agent.start()
     (record,) = (await agent.asked()).values()
     agent.clock.advance(timedelta(hours=25))
@@ -167,7 +167,7 @@ async def test_a_message_that_cannot_be_made_hides_no_question(timed: AsyncBroke
 async def test_B05_B32_B37_two_calls_of_one_tool_take_two_decisions(
     timed: AsyncBroker, clock: Clock, bank: Bank
 ) -> None:
-    """A13: and each gets its own."""
+    """A13: and each gets its own, and the run goes on after both. Off: guard `complete` without its condition."""
     turn = [call("c7", "pay", amount=40), call("c8", "pay", amount=40)]
     agent = Agent(timed, clock, talking(turn, tools=[bank.tool]))
     await agent.start()
@@ -180,7 +180,7 @@ async def test_B05_B32_B37_two_calls_of_one_tool_take_two_decisions(
 
 
 async def test_B01_a_second_equal_call_asks_again(timed: AsyncBroker, clock: Clock, bank: Bank) -> None:
-    """Identity is never a content hash: what was approved before was another call."""
+    """Identity is never a content hash: what was approved before was another call. Off: `gate` of begin.lua."""
     turns = ([call("c1", "pay", amount=40)], [call("c2", "pay", amount=40)])
     agent = Agent(timed, clock, talking(*turns, tools=[bank.tool]))
     await agent.start()
@@ -227,7 +227,7 @@ async def test_a_call_asks_before_it_runs_whatever_the_model_repeats(agent: Agen
 async def test_B30_B83_other_arguments_after_the_decision_run_nothing(
     timed: AsyncBroker, clock: Clock, bank: Bank
 ) -> None:
-    """A28: dead, with both digests; the model answered otherwise than it did before."""
+    """A28: dead, with both digests; the model answered otherwise than before. Off: `journal-digest` and `gate-digest`."""
     amounts = [40, 400]
 
     async def handler(run: Run[Any]) -> Any:
@@ -264,7 +264,7 @@ async def test_a_run_sent_back_with_the_right_arguments_goes_on(
 
 
 async def test_B28_a_tool_that_is_gone_leaves_its_decision(agent: Agent, bank: Bank) -> None:
-    """A18: refused with an error that says so; a worker that has the tool goes on."""
+    """A18: refused with an error that says so; a worker that has the tool goes on. Off: `RosterMismatch`."""
     await agent.start()
     await agent.answer("c1", Approve())
     whole, agent.handler = agent.handler, talking([call("c1", "pay", amount=40)], tools=[])

@@ -128,7 +128,7 @@ def test_a_call_that_was_not_agreed_to_says_who_and_why(agent: Agent, bank: Bank
 
 
 def test_B80_an_expired_call_says_that_nobody_answered(agent: Agent, bank: Bank) -> None:
-    """Expiry is never reported as a rejection."""
+    """Expiry is never reported as a rejection. Off: `_ended` of entries.py, with one text for all ends."""
     agent.start()
     (record,) = (agent.asked()).values()
     agent.clock.advance(timedelta(hours=25))
@@ -168,7 +168,7 @@ def test_a_message_that_cannot_be_made_hides_no_question(timed: Broker, clock: C
 def test_B05_B32_B37_two_calls_of_one_tool_take_two_decisions(
     timed: Broker, clock: Clock, bank: Bank
 ) -> None:
-    """A13: and each gets its own."""
+    """A13: and each gets its own, and the run goes on after both. Off: guard `complete` without its condition."""
     turn = [call("c7", "pay", amount=40), call("c8", "pay", amount=40)]
     agent = Agent(timed, clock, talking(turn, tools=[bank.tool]))
     agent.start()
@@ -181,7 +181,7 @@ def test_B05_B32_B37_two_calls_of_one_tool_take_two_decisions(
 
 
 def test_B01_a_second_equal_call_asks_again(timed: Broker, clock: Clock, bank: Bank) -> None:
-    """Identity is never a content hash: what was approved before was another call."""
+    """Identity is never a content hash: what was approved before was another call. Off: `gate` of begin.lua."""
     turns = ([call("c1", "pay", amount=40)], [call("c2", "pay", amount=40)])
     agent = Agent(timed, clock, talking(*turns, tools=[bank.tool]))
     agent.start()
@@ -228,7 +228,7 @@ def test_a_call_asks_before_it_runs_whatever_the_model_repeats(agent: Agent, ban
 def test_B30_B83_other_arguments_after_the_decision_run_nothing(
     timed: Broker, clock: Clock, bank: Bank
 ) -> None:
-    """A28: dead, with both digests; the model answered otherwise than it did before."""
+    """A28: dead, with both digests; the model answered otherwise than before. Off: `journal-digest` and `gate-digest`."""
     amounts = [40, 400]
 
     def handler(run: Run[Any]) -> Any:
@@ -263,7 +263,7 @@ def test_a_run_sent_back_with_the_right_arguments_goes_on(timed: Broker, clock: 
 
 
 def test_B28_a_tool_that_is_gone_leaves_its_decision(agent: Agent, bank: Bank) -> None:
-    """A18: refused with an error that says so; a worker that has the tool goes on."""
+    """A18: refused with an error that says so; a worker that has the tool goes on. Off: `RosterMismatch`."""
     agent.start()
     agent.answer("c1", Approve())
     whole, agent.handler = agent.handler, talking([call("c1", "pay", amount=40)], tools=[])

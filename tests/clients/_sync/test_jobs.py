@@ -107,7 +107,10 @@ def test_a_job_is_known_before_it_starts_and_its_handle_after(
 
 
 def test_B62_a_completion_counts_once(agent: Agent, studio: Studio) -> None:
-    """A15: the second one is told who was first; the same one again is a repeat; also when the run has gone on."""
+    """A15: the second one is told who was first; the same one again is a repeat; also when the run has gone on.
+
+    Off: guard `decided` of answer.lua.
+    """
     agent.start()
     (token,) = studio.tokens
     first = agent.broker.complete(token, 1)
@@ -147,7 +150,7 @@ def test_a_job_that_is_given_up_says_by_whom(agent: Agent) -> None:
 
 
 def test_F41_a_token_is_for_one_call(agent: Agent, studio: Studio) -> None:
-    """It cannot be guessed, and is no handle."""
+    """It cannot be guessed, and is no handle. Off: the comparison with the stored token (`Broker._said`)."""
     agent.start()
     (token,) = studio.tokens
     with pytest.raises(InvalidInput):
@@ -226,6 +229,8 @@ def test_a_failure_to_start_does_not_undo_a_completion(timed: Broker, clock: Clo
 
 
 def test_B45_a_job_that_does_not_start_has_failed(timed: Broker, clock: Clock, studio: Studio) -> None:
+    """It waits for nobody. Off: a failure of a long-running tool taken for `Pending` (`Calling._made`)."""
+
     @long_running
     def render(prompt: str) -> Pending:
         studio.submit(prompt)
@@ -278,7 +283,7 @@ def test_a_handle_may_be_null(timed: Broker, clock: Clock, studio: Studio) -> No
 
 
 def test_B35_a_gated_job_waits_twice(timed: Broker, clock: Clock, studio: Studio, records: Records) -> None:
-    """A17: confirmation, completion, resolved."""
+    """A17: confirmation, completion, resolved. Off: `after` of begin.lua without `long`."""
     agent = Agent(timed, clock, talking([call("c1", "render", prompt="a cat")], tools=[studio.gated]))
     assert agent.start() is RunState.WAITING
     states = [records.call("c1")[0]]
@@ -295,7 +300,7 @@ def test_B35_a_gated_job_waits_twice(timed: Broker, clock: Clock, studio: Studio
 
 
 def test_B41_B46_several_jobs_of_one_turn_resume_it_once(timed: Broker, clock: Clock, studio: Studio) -> None:
-    """A27: results are stored as they come, and the run goes on after the last."""
+    """A27: results are stored as they come, and the run goes on after the last. Off: guard `complete` without its condition."""
     turn = [call(f"c{n}", "render", prompt=str(n)) for n in range(3)]
     entered: list[int] = []
     model = Model(turn)
