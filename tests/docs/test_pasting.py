@@ -14,7 +14,9 @@ import pytest
 from tests.docs.pages import PAGES, fences, name_of, text_of
 
 BARE = re.compile(r"^(?:[^#\s].*\bawait\b|async (?:for|with)\b)", re.MULTILINE)
-PASTED = tuple(page for page in PAGES if any(BARE.search(one.body) for one in fences(text_of(page), "python")))
+PASTED = tuple(
+    page for page in PAGES if any(BARE.search(one.body) for one in fences(text_of(page), "python"))
+)
 HOW = "python -m asyncio"
 
 

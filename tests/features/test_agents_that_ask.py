@@ -117,7 +117,7 @@ async def test_A15_nobody_there_is_a_no_after_a_day(broker: AsyncBroker, clock: 
     )
 
 
-async def test_B14_a_pause_can_be_read_when_its_bell_rings(
+async def test_B14_B15_a_pause_can_be_read_when_its_bell_rings(
     broker: AsyncBroker, server: RunningServer
 ) -> None:
     """Off: a bell before the rest: suspend.lua without the mark, or without the question (`add`)."""
