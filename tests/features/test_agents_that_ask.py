@@ -1,4 +1,4 @@
-"""The rows A.. (engines and streams) and B.. (agent frameworks) of our list of public reports: how an agent pauses."""
+"""Rows A.. (engines, streams) and B.. (agent frameworks) of our list of public reports: how an agent pauses."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -35,11 +35,15 @@ HOUR = timedelta(hours=1)
 async def test_A11_a_pause_waits_for_what_is_under_way_and_something_ends_it(
     broker: AsyncBroker, clock: Clock
 ) -> None:
-    """Off: a pause at the first call that asks (`Attempt._is_settled` without `_busy`), or `NOBODY_ANSWERS` of a check."""
+    """Off: a pause at the first call that asks (`Attempt._is_settled` without `_busy`), or `NOBODY_ANSWERS`."""
     asked: list[str] = []
     seen: list[Any] = []
 
-    @gated(expires_in=None, message=lambda **_: asked.append("asked") or "May I?")
+    def ask(amount: int) -> str:
+        asked.append("asked")
+        return f"May I pay {amount}?"
+
+    @gated(expires_in=None, message=ask)
     async def pay(amount: int) -> str:
         return f"paid {amount}"
 
@@ -126,11 +130,14 @@ async def test_B14_B15_a_pause_can_be_read_when_its_bell_rings(
         asking = asyncio.gather(
             *(broker.suspend("a", refund(n), session=f"s{n}", key=f"k{n}") for n in range(30))
         )
-        last, seen = b"0", set[str]()
+        last: Any = b"0"
+        seen = set[str]()
         while len(seen) < 30:
-            found = await reader.xread({bells: last}, block=20_000)
+            found: Any = await reader.xread({bells: last}, block=20_000)
             assert found, "no bell for 20 s"
-            for last, fields in found[0][1]:
+            entries = found[0][1]
+            last = entries[-1][0]
+            for _, fields in entries:
                 record = await broker.inbox.get(fields[b"interrupt"].decode())
                 assert record.interrupt.action is not None
                 assert record.interrupt.action.arguments == {"amount": int(record.session_id[1:])}

@@ -1,4 +1,4 @@
-"""The rows B.. (agent frameworks) of our list of public reports: answers that come twice, at once, or to an old card."""
+"""Rows B.. (agent frameworks) of our list of public reports: answers that come twice, at once, or to an old card."""
 
 import asyncio
 from collections import Counter

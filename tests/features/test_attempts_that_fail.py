@@ -1,4 +1,4 @@
-"""The rows A.. (engines and streams) and B.. (agent frameworks) of our list of public reports: answers outlive failures."""
+"""Rows A.. (engines, streams) and B.. (agent frameworks) of our list of public reports: answers outlive failures."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The rows A.. of the report list that this release must not repeat."""
+"""Rows A.. (engines, approval systems, streams) of our list of public reports: what this release must not repeat."""
 
 import asyncio
 from collections.abc import Callable

@@ -311,7 +311,10 @@ async def test_B35_a_gated_job_waits_twice(
 async def test_B41_B46_several_jobs_of_one_turn_resume_it_once(
     timed: AsyncBroker, clock: Clock, studio: Studio
 ) -> None:
-    """A27: results are stored as they come, and the run goes on after the last. Off: guard `complete` without its condition."""
+    """A27: results are stored as they come, and the run goes on after the last.
+
+    Off: guard `complete` of the prelude without its condition.
+    """
     turn = [call(f"c{n}", "render", prompt=str(n)) for n in range(3)]
     entered: list[int] = []
     model = Model(turn)

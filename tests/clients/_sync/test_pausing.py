@@ -63,7 +63,10 @@ TURN = [
 
 
 def test_B38_a_turn_pauses_once(timed: Broker, clock: Clock, desk: Desk) -> None:
-    """Three gated and one ungated: one suspension, and the ungated one is done, once. Off: end.lua that records nothing."""
+    """Three gated and one ungated: one suspension, and the ungated one is done once.
+
+    Off: end.lua that records nothing.
+    """
     agent = Agent(timed, clock, talking(TURN, tools=desk.tools))
     assert agent.start() is RunState.WAITING
     assert desk.did == ["search x"]
