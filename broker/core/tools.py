@@ -155,12 +155,17 @@ def _decorator(function: F | None, **said: Any) -> Any:
 
 def tool(
     *,
-    on_doubt: Doubt = Doubt.AGAIN,
+    on_doubt: Doubt | None = None,
     verify: Callable[[str], Any] | None = None,
     timeout: timedelta | None = None,
 ) -> Callable[[F], F]:
-    """The function as an inline tool: what to do after a crash in its middle, and how long it may run."""
-    return lambda found: _mark(found, on_doubt=on_doubt, verify=verify, timeout=timeout)
+    """The function as an inline tool: what to do after a crash in its middle, and how long it may run.
+
+    What is not given stays as another decorator says; where none does, a call in doubt runs again.
+    """
+    given = {"on_doubt": on_doubt, "verify": verify, "timeout": timeout}
+    said = {name: value for name, value in given.items() if value is not None}
+    return lambda found: _mark(found, **said)
 
 
 @overload

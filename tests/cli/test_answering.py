@@ -40,9 +40,10 @@ def completion() -> Interrupt:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_every_answer_is_stored_as_given_and_the_run_goes_on(
+def test_B68_every_answer_is_stored_as_given_and_the_run_goes_on(
     cli: Cli, ask: Ask, broker: Broker, question: Interrupt, words: list[str], wire: Any, sentence: str
 ) -> None:
+    """Whatever the channel, there is one way on. Off: guard `complete` of the prelude."""
     verb, *rest = words
     waiting = ask(question)
     told = cli(verb, waiting, *rest, "--as", "ana")

@@ -1,10 +1,10 @@
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
 
-from broker import AsyncBroker
+from broker import AsyncBroker, Sweeper
 from broker.testing import RunningServer
 from tests.clients.asking import ADA
 from tests.clock import MOVABLE, Clock
@@ -38,3 +38,10 @@ def clock(server: RunningServer, namespace: str) -> Generator[Clock]:
     clock = Clock(server.url, namespace)
     yield clock
     clock.close()
+
+
+@pytest.fixture
+def sweep(broker: AsyncBroker) -> Callable[[], Awaitable[object]]:
+    """Does what time asks for, as the one sweeper of the namespace."""
+    sweeper = Sweeper(broker)
+    return lambda: sweeper.sweep(broker._link.space.partition(0))

@@ -104,7 +104,7 @@ async def test_F05_a_chosen_id_that_is_taken_is_a_conflict(broker: AsyncBroker) 
         assert isinstance(refused.value.outcome, Conflict)
 
 
-async def test_F06_creating_the_same_wait_twice_gives_the_first(broker: AsyncBroker) -> None:
+async def test_F06_B71_creating_the_same_wait_twice_gives_the_first(broker: AsyncBroker) -> None:
     """Off: run ids that do not follow from the key (`ids.new_run_id`), or no `suspend_op` in the record."""
     first = await broker.suspend("a", refund(), session="s", key="pay-1")
     second = await broker.suspend("a", refund(), session="s", key="pay-1")
@@ -295,7 +295,7 @@ async def test_F37_the_asker_may_withdraw_and_the_answerer_is_told(broker: Async
     assert late.by == BEN
 
 
-async def test_F47_who_when_what_is_on_record(broker: AsyncBroker) -> None:
+async def test_F47_B59_B77_who_when_what_is_on_record(broker: AsyncBroker) -> None:
     """Off: `history` of the prelude."""
     one = await asked(broker)
     await broker.inbox.answer(one, Approve(), by=ADA, op="ada-1")

@@ -1,4 +1,4 @@
-"""The rows A.. of the report list that this release must not repeat."""
+"""Rows A.. (engines, approval systems, streams) of our list of public reports: what this release must not repeat."""
 
 import asyncio
 from collections.abc import Callable
@@ -176,7 +176,7 @@ async def test_A12_a_wait_that_timed_out_eats_no_later_answer(broker: AsyncBroke
     assert states == [Settlement.EXPIRED, Settlement.RESOLVED]
 
 
-async def test_A18_a_wait_is_consumed_once(broker: AsyncBroker) -> None:
+async def test_A18_B11_a_wait_is_consumed_once(broker: AsyncBroker) -> None:
     """Off: guard `decided` of answer.lua: the second value would be accepted, and a second continuation made ready."""
     paused = await broker.suspend("a", refund(), session="s")
     one = paused.interrupt_ids[0]
@@ -192,7 +192,7 @@ async def test_A18_a_wait_is_consumed_once(broker: AsyncBroker) -> None:
     assert [run.resolution("call_1").answer for run in taken] == [Approve()]
 
 
-async def test_A19_answers_are_addressed_by_id_never_by_position(broker: AsyncBroker) -> None:
+async def test_A19_B03_answers_are_addressed_by_id_never_by_position(broker: AsyncBroker) -> None:
     """Off: ids that do not cover the sequence or the content (`ids.interrupt_id`), guard `sole-call` of answer.lua."""
     started = await broker.start("a", session="s")
     ids: list[str] = []

@@ -141,10 +141,13 @@ async def test_the_list_of_moments_is_all_of_them(trip: Trip, serve: Callable[[]
 
 
 @pytest.mark.parametrize("moment", list(every_moment()))
-async def test_a_worker_killed_at_any_moment_changes_nothing(
+async def test_B50_a_worker_killed_at_any_moment_changes_nothing(
     trip: Trip, serve: Callable[[], Worker], moment: str
 ) -> None:
-    """Same result; every effect under one key, and once, except what its tool lets run again under that key."""
+    """Same result; every effect under one key, and once, except what its tool lets run again under that key.
+
+    Off: end.lua that records nothing.
+    """
     assert await trip.killed(moment) == -9
     assert (trip.folder / "moments").read_text().splitlines()[-1] == moment
     serve()

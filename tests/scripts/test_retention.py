@@ -39,8 +39,8 @@ def whole_life(world: World, name: str = "a") -> str:
 
 
 @shows_guard("retention")
-def test_all_records_of_a_closed_run_go_together(world: World) -> None:
-    """Rule 14: not a minute before their time, and then all of them."""
+def test_B16_B17_all_records_of_a_closed_run_go_together(world: World) -> None:
+    """Rule 14: not a minute before their time, and then all of them. Off: guard `retention` of collect.lua."""
     whole_life(world)
     world.forward(minutes=59)
     before = world.snapshot()

@@ -26,6 +26,18 @@ def test_decorators_add_up() -> None:
     assert known.reviewers == ("ann", "bob")
 
 
+def test_what_a_decorator_does_not_name_stays() -> None:
+    """A time-out around a tool that asks in doubt must not let it run twice. Off: defaults set by `tool`."""
+
+    @tool(timeout=timedelta(seconds=1))
+    @gated(on_doubt=Doubt.ASK, verify=print)
+    def pay() -> None: ...
+
+    known = Tool.of(pay)
+    assert (known.gated, known.on_doubt, known.verify) == (True, Doubt.ASK, print)
+    assert known.timeout == timedelta(seconds=1)
+
+
 def test_a_decorated_function_is_the_function() -> None:
     marked = tool(timeout=timedelta(seconds=1))(plain)
     assert marked is plain

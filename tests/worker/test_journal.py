@@ -90,7 +90,10 @@ async def gathered(run: Run[Any], desk: Desk) -> list[Any]:
 async def test_siblings_pause_once(
     broker: AsyncBroker, serve: Serve, desk: Desk, handle: Callable[[Run[Any], Desk], Any]
 ) -> None:
-    """One suspension of three questions; the ungated sibling is done; nothing is cancelled or asked twice."""
+    """One suspension of three questions; the ungated sibling is done; nothing is cancelled or asked twice.
+
+    Off: `Attempt._is_settled` without `_busy`.
+    """
     entered: list[int] = []
 
     async def handler(run: Run[Any]) -> Any:

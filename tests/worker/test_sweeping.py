@@ -275,7 +275,7 @@ async def test_P9_one_sweep_a_period_after_a_loss_rings_again(
         assert client.xlen(p.key("interrupts")) == 1  # and not at every sweep
 
 
-async def test_P9_the_second_sweep_that_sees_a_ready_run_wakes_its_workers(
+async def test_B74_P9_the_second_sweep_that_sees_a_ready_run_wakes_its_workers(
     timed: AsyncBroker, sweeper: Sweeper, server: RunningServer, namespace: str
 ) -> None:
     """Off: `_ring_ready`."""

@@ -159,7 +159,10 @@ async def test_many_calls_at_the_same_time(timed: AsyncBroker, clock: Clock) -> 
 
 
 async def test_a_model_that_answers_otherwise_runs_nothing(timed: AsyncBroker, clock: Clock) -> None:
-    """After a crash before its turn was recorded it may; after that, other arguments under an id are a mismatch."""
+    """After a crash before its turn was recorded it may; after that, other arguments under an id are a mismatch.
+
+    Off: guard `journal-digest` of begin.lua.
+    """
     ran: list[int] = []
 
     async def pay(amount: int) -> str:

@@ -89,27 +89,21 @@ async def test_an_approved_call_runs(agent: Agent, bank: Bank) -> None:
     assert bank.keys == [f"{agent.run_id}:c1"]
 
 
-async def test_an_edited_call_runs_as_it_was_edited(agent: Agent, bank: Bank) -> None:
-    """F17, A28: types are kept, and the difference is on record."""
+async def test_F17_an_edited_call_runs_as_it_was_edited(
+    agent: Agent, bank: Bank, server: RunningServer, namespace: str
+) -> None:
+    """A28: types are kept, and the difference is on record. Off: `Answered.running`, or `changed` of a verdict."""
     await agent.start()
     (record,) = (await agent.asked()).values()
     outcome = await agent.broker.inbox.answer(record.id, Edit(arguments={"amount": 30, "to": "bob"}), by=ADA)
     assert isinstance(outcome, Accepted)
-    assert await agent.go() is RunState.FINISHED
-    assert bank.paid == [(30, "bob")]
-    assert type(bank.paid[0][0]) is int
-
-
-async def test_the_difference_an_edit_makes_is_in_the_verdict(
-    agent: Agent, server: RunningServer, namespace: str
-) -> None:
-    await agent.start()
-    (record,) = (await agent.asked()).values()
-    await agent.broker.inbox.answer(record.id, Edit(arguments={"amount": 30, "to": "bob"}), by=ADA)
     with redis.Redis.from_url(server.url) as client:
         data = client.get(Keyspace(namespace, 1).partition(0).key("verdict", record.id))
     assert isinstance(data, bytes)
     assert Verdict.from_bytes(data).changed == ("arguments.amount", "arguments.to")
+    assert await agent.go() is RunState.FINISHED
+    assert bank.paid == [(30, "bob")]
+    assert type(bank.paid[0][0]) is int
 
 
 ENDS = {
@@ -132,8 +126,8 @@ async def test_a_call_that_was_not_agreed_to_says_who_and_why(agent: Agent, bank
     assert (await agent.result(), bank.paid) == ([said], [])
 
 
-async def test_an_expired_call_says_that_nobody_answered(agent: Agent, bank: Bank) -> None:
-    """Expiry is never reported as a rejection."""
+async def test_B80_an_expired_call_says_that_nobody_answered(agent: Agent, bank: Bank) -> None:
+    """Expiry is never reported as a rejection. Off: `_ended` of entries.py, with one text for all ends."""
     await agent.start()
     (record,) = (await agent.asked()).values()
     agent.clock.advance(timedelta(hours=25))
@@ -170,8 +164,10 @@ async def test_a_message_that_cannot_be_made_hides_no_question(timed: AsyncBroke
     assert await agent.start() is RunState.WAITING
 
 
-async def test_two_calls_of_one_tool_take_two_decisions(timed: AsyncBroker, clock: Clock, bank: Bank) -> None:
-    """A13: and each gets its own."""
+async def test_B05_B32_B37_two_calls_of_one_tool_take_two_decisions(
+    timed: AsyncBroker, clock: Clock, bank: Bank
+) -> None:
+    """A13: and each gets its own, and the run goes on after both. Off: guard `complete` without its condition."""
     turn = [call("c7", "pay", amount=40), call("c8", "pay", amount=40)]
     agent = Agent(timed, clock, talking(turn, tools=[bank.tool]))
     await agent.start()
@@ -183,8 +179,8 @@ async def test_two_calls_of_one_tool_take_two_decisions(timed: AsyncBroker, cloc
     assert (await agent.result())[0] == "paid 40"
 
 
-async def test_a_second_equal_call_asks_again(timed: AsyncBroker, clock: Clock, bank: Bank) -> None:
-    """Identity is never a content hash: what was approved before was another call."""
+async def test_B01_a_second_equal_call_asks_again(timed: AsyncBroker, clock: Clock, bank: Bank) -> None:
+    """Identity is never a content hash: what was approved before was another call. Off: `gate` of begin.lua."""
     turns = ([call("c1", "pay", amount=40)], [call("c2", "pay", amount=40)])
     agent = Agent(timed, clock, talking(*turns, tools=[bank.tool]))
     await agent.start()
@@ -228,10 +224,10 @@ async def test_a_call_asks_before_it_runs_whatever_the_model_repeats(agent: Agen
     assert bank.paid == []
 
 
-async def test_other_arguments_after_the_decision_run_nothing(
+async def test_B30_B83_other_arguments_after_the_decision_run_nothing(
     timed: AsyncBroker, clock: Clock, bank: Bank
 ) -> None:
-    """A28: dead, with both digests; the model answered otherwise than it did before."""
+    """A28: dead, with both digests; the model answered otherwise. Off: guards `journal-digest` and `gate-digest`."""
     amounts = [40, 400]
 
     async def handler(run: Run[Any]) -> Any:
@@ -267,8 +263,8 @@ async def test_a_run_sent_back_with_the_right_arguments_goes_on(
     assert bank.paid == [(40, "ada")]
 
 
-async def test_a_tool_that_is_gone_leaves_its_decision(agent: Agent, bank: Bank) -> None:
-    """A18: refused with an error that says so; a worker that has the tool goes on."""
+async def test_B28_a_tool_that_is_gone_leaves_its_decision(agent: Agent, bank: Bank) -> None:
+    """A18: refused with an error that says so; a worker that has the tool goes on. Off: `RosterMismatch`."""
     await agent.start()
     await agent.answer("c1", Approve())
     whole, agent.handler = agent.handler, talking([call("c1", "pay", amount=40)], tools=[])

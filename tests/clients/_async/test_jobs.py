@@ -105,8 +105,11 @@ async def test_a_job_is_known_before_it_starts_and_its_handle_after(
     assert len(studio.jobs) == 1
 
 
-async def test_a_completion_counts_once(agent: Agent, studio: Studio) -> None:
-    """A15: the second one is told who was first; the same one again is a repeat; also when the run has gone on."""
+async def test_B62_a_completion_counts_once(agent: Agent, studio: Studio) -> None:
+    """A15: the second one is told who was first; the same one again is a repeat; also when the run has gone on.
+
+    Off: guard `decided` of answer.lua.
+    """
     await agent.start()
     (token,) = studio.tokens
     first = await agent.broker.complete(token, 1)
@@ -145,8 +148,8 @@ async def test_a_job_that_is_given_up_says_by_whom(agent: Agent) -> None:
     assert await agent.result() == ["Error (cancelled): Given up by me: too dear. It was started."]
 
 
-async def test_a_token_is_for_one_call(agent: Agent, studio: Studio) -> None:
-    """It cannot be guessed, and is no handle."""
+async def test_F41_a_token_is_for_one_call(agent: Agent, studio: Studio) -> None:
+    """It cannot be guessed, and is no handle. Off: the comparison with the stored token (`AsyncBroker._said`)."""
     await agent.start()
     (token,) = studio.tokens
     with pytest.raises(InvalidInput):
@@ -228,7 +231,11 @@ async def test_a_failure_to_start_does_not_undo_a_completion(
     assert await agent.result() == ["v-9"]
 
 
-async def test_a_job_that_does_not_start_has_failed(timed: AsyncBroker, clock: Clock, studio: Studio) -> None:
+async def test_B45_a_job_that_does_not_start_has_failed(
+    timed: AsyncBroker, clock: Clock, studio: Studio
+) -> None:
+    """It waits for nobody. Off: a failure of a long-running tool taken for `Pending` (`Calling._made`)."""
+
     @long_running
     async def render(prompt: str) -> Pending:
         studio.submit(prompt)
@@ -282,10 +289,10 @@ async def test_a_handle_may_be_null(timed: AsyncBroker, clock: Clock, studio: St
     assert len(studio.jobs) == 1
 
 
-async def test_a_gated_job_waits_twice(
+async def test_B35_a_gated_job_waits_twice(
     timed: AsyncBroker, clock: Clock, studio: Studio, records: Records
 ) -> None:
-    """A17: confirmation, completion, resolved."""
+    """A17: confirmation, completion, resolved. Off: `after` of begin.lua without `long`."""
     agent = Agent(timed, clock, talking([call("c1", "render", prompt="a cat")], tools=[studio.gated]))
     assert await agent.start() is RunState.WAITING
     states = [records.call("c1")[0]]
@@ -301,10 +308,13 @@ async def test_a_gated_job_waits_twice(
     assert (await agent.result(), len(studio.jobs)) == (["v-9"], 1)
 
 
-async def test_several_jobs_of_one_turn_resume_it_once(
+async def test_B41_B46_several_jobs_of_one_turn_resume_it_once(
     timed: AsyncBroker, clock: Clock, studio: Studio
 ) -> None:
-    """A27: results are stored as they come, and the run goes on after the last."""
+    """A27: results are stored as they come, and the run goes on after the last.
+
+    Off: guard `complete` of the prelude without its condition.
+    """
     turn = [call(f"c{n}", "render", prompt=str(n)) for n in range(3)]
     entered: list[int] = []
     model = Model(turn)

@@ -160,7 +160,10 @@ def test_many_calls_at_the_same_time(timed: Broker, clock: Clock) -> None:
 
 
 def test_a_model_that_answers_otherwise_runs_nothing(timed: Broker, clock: Clock) -> None:
-    """After a crash before its turn was recorded it may; after that, other arguments under an id are a mismatch."""
+    """After a crash before its turn was recorded it may; after that, other arguments under an id are a mismatch.
+
+    Off: guard `journal-digest` of begin.lua.
+    """
     ran: list[int] = []
 
     def pay(amount: int) -> str:

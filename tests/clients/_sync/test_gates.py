@@ -90,27 +90,21 @@ def test_an_approved_call_runs(agent: Agent, bank: Bank) -> None:
     assert bank.keys == [f"{agent.run_id}:c1"]
 
 
-def test_an_edited_call_runs_as_it_was_edited(agent: Agent, bank: Bank) -> None:
-    """F17, A28: types are kept, and the difference is on record."""
+def test_F17_an_edited_call_runs_as_it_was_edited(
+    agent: Agent, bank: Bank, server: RunningServer, namespace: str
+) -> None:
+    """A28: types are kept, and the difference is on record. Off: `Answered.running`, or `changed` of a verdict."""
     agent.start()
     (record,) = (agent.asked()).values()
     outcome = agent.broker.inbox.answer(record.id, Edit(arguments={"amount": 30, "to": "bob"}), by=ADA)
     assert isinstance(outcome, Accepted)
-    assert agent.go() is RunState.FINISHED
-    assert bank.paid == [(30, "bob")]
-    assert type(bank.paid[0][0]) is int
-
-
-def test_the_difference_an_edit_makes_is_in_the_verdict(
-    agent: Agent, server: RunningServer, namespace: str
-) -> None:
-    agent.start()
-    (record,) = (agent.asked()).values()
-    agent.broker.inbox.answer(record.id, Edit(arguments={"amount": 30, "to": "bob"}), by=ADA)
     with redis.Redis.from_url(server.url) as client:
         data = client.get(Keyspace(namespace, 1).partition(0).key("verdict", record.id))
     assert isinstance(data, bytes)
     assert Verdict.from_bytes(data).changed == ("arguments.amount", "arguments.to")
+    assert agent.go() is RunState.FINISHED
+    assert bank.paid == [(30, "bob")]
+    assert type(bank.paid[0][0]) is int
 
 
 ENDS = {
@@ -133,8 +127,8 @@ def test_a_call_that_was_not_agreed_to_says_who_and_why(agent: Agent, bank: Bank
     assert (agent.result(), bank.paid) == ([said], [])
 
 
-def test_an_expired_call_says_that_nobody_answered(agent: Agent, bank: Bank) -> None:
-    """Expiry is never reported as a rejection."""
+def test_B80_an_expired_call_says_that_nobody_answered(agent: Agent, bank: Bank) -> None:
+    """Expiry is never reported as a rejection. Off: `_ended` of entries.py, with one text for all ends."""
     agent.start()
     (record,) = (agent.asked()).values()
     agent.clock.advance(timedelta(hours=25))
@@ -171,8 +165,10 @@ def test_a_message_that_cannot_be_made_hides_no_question(timed: Broker, clock: C
     assert agent.start() is RunState.WAITING
 
 
-def test_two_calls_of_one_tool_take_two_decisions(timed: Broker, clock: Clock, bank: Bank) -> None:
-    """A13: and each gets its own."""
+def test_B05_B32_B37_two_calls_of_one_tool_take_two_decisions(
+    timed: Broker, clock: Clock, bank: Bank
+) -> None:
+    """A13: and each gets its own, and the run goes on after both. Off: guard `complete` without its condition."""
     turn = [call("c7", "pay", amount=40), call("c8", "pay", amount=40)]
     agent = Agent(timed, clock, talking(turn, tools=[bank.tool]))
     agent.start()
@@ -184,8 +180,8 @@ def test_two_calls_of_one_tool_take_two_decisions(timed: Broker, clock: Clock, b
     assert (agent.result())[0] == "paid 40"
 
 
-def test_a_second_equal_call_asks_again(timed: Broker, clock: Clock, bank: Bank) -> None:
-    """Identity is never a content hash: what was approved before was another call."""
+def test_B01_a_second_equal_call_asks_again(timed: Broker, clock: Clock, bank: Bank) -> None:
+    """Identity is never a content hash: what was approved before was another call. Off: `gate` of begin.lua."""
     turns = ([call("c1", "pay", amount=40)], [call("c2", "pay", amount=40)])
     agent = Agent(timed, clock, talking(*turns, tools=[bank.tool]))
     agent.start()
@@ -229,8 +225,10 @@ def test_a_call_asks_before_it_runs_whatever_the_model_repeats(agent: Agent, ban
     assert bank.paid == []
 
 
-def test_other_arguments_after_the_decision_run_nothing(timed: Broker, clock: Clock, bank: Bank) -> None:
-    """A28: dead, with both digests; the model answered otherwise than it did before."""
+def test_B30_B83_other_arguments_after_the_decision_run_nothing(
+    timed: Broker, clock: Clock, bank: Bank
+) -> None:
+    """A28: dead, with both digests; the model answered otherwise. Off: guards `journal-digest` and `gate-digest`."""
     amounts = [40, 400]
 
     def handler(run: Run[Any]) -> Any:
@@ -264,8 +262,8 @@ def test_a_run_sent_back_with_the_right_arguments_goes_on(timed: Broker, clock: 
     assert bank.paid == [(40, "ada")]
 
 
-def test_a_tool_that_is_gone_leaves_its_decision(agent: Agent, bank: Bank) -> None:
-    """A18: refused with an error that says so; a worker that has the tool goes on."""
+def test_B28_a_tool_that_is_gone_leaves_its_decision(agent: Agent, bank: Bank) -> None:
+    """A18: refused with an error that says so; a worker that has the tool goes on. Off: `RosterMismatch`."""
     agent.start()
     agent.answer("c1", Approve())
     whole, agent.handler = agent.handler, talking([call("c1", "pay", amount=40)], tools=[])

@@ -106,8 +106,11 @@ def test_a_job_is_known_before_it_starts_and_its_handle_after(
     assert len(studio.jobs) == 1
 
 
-def test_a_completion_counts_once(agent: Agent, studio: Studio) -> None:
-    """A15: the second one is told who was first; the same one again is a repeat; also when the run has gone on."""
+def test_B62_a_completion_counts_once(agent: Agent, studio: Studio) -> None:
+    """A15: the second one is told who was first; the same one again is a repeat; also when the run has gone on.
+
+    Off: guard `decided` of answer.lua.
+    """
     agent.start()
     (token,) = studio.tokens
     first = agent.broker.complete(token, 1)
@@ -146,8 +149,8 @@ def test_a_job_that_is_given_up_says_by_whom(agent: Agent) -> None:
     assert agent.result() == ["Error (cancelled): Given up by me: too dear. It was started."]
 
 
-def test_a_token_is_for_one_call(agent: Agent, studio: Studio) -> None:
-    """It cannot be guessed, and is no handle."""
+def test_F41_a_token_is_for_one_call(agent: Agent, studio: Studio) -> None:
+    """It cannot be guessed, and is no handle. Off: the comparison with the stored token (`Broker._said`)."""
     agent.start()
     (token,) = studio.tokens
     with pytest.raises(InvalidInput):
@@ -225,7 +228,9 @@ def test_a_failure_to_start_does_not_undo_a_completion(timed: Broker, clock: Clo
     assert agent.result() == ["v-9"]
 
 
-def test_a_job_that_does_not_start_has_failed(timed: Broker, clock: Clock, studio: Studio) -> None:
+def test_B45_a_job_that_does_not_start_has_failed(timed: Broker, clock: Clock, studio: Studio) -> None:
+    """It waits for nobody. Off: a failure of a long-running tool taken for `Pending` (`Calling._made`)."""
+
     @long_running
     def render(prompt: str) -> Pending:
         studio.submit(prompt)
@@ -277,8 +282,8 @@ def test_a_handle_may_be_null(timed: Broker, clock: Clock, studio: Studio) -> No
     assert len(studio.jobs) == 1
 
 
-def test_a_gated_job_waits_twice(timed: Broker, clock: Clock, studio: Studio, records: Records) -> None:
-    """A17: confirmation, completion, resolved."""
+def test_B35_a_gated_job_waits_twice(timed: Broker, clock: Clock, studio: Studio, records: Records) -> None:
+    """A17: confirmation, completion, resolved. Off: `after` of begin.lua without `long`."""
     agent = Agent(timed, clock, talking([call("c1", "render", prompt="a cat")], tools=[studio.gated]))
     assert agent.start() is RunState.WAITING
     states = [records.call("c1")[0]]
@@ -294,8 +299,11 @@ def test_a_gated_job_waits_twice(timed: Broker, clock: Clock, studio: Studio, re
     assert (agent.result(), len(studio.jobs)) == (["v-9"], 1)
 
 
-def test_several_jobs_of_one_turn_resume_it_once(timed: Broker, clock: Clock, studio: Studio) -> None:
-    """A27: results are stored as they come, and the run goes on after the last."""
+def test_B41_B46_several_jobs_of_one_turn_resume_it_once(timed: Broker, clock: Clock, studio: Studio) -> None:
+    """A27: results are stored as they come, and the run goes on after the last.
+
+    Off: guard `complete` of the prelude without its condition.
+    """
     turn = [call(f"c{n}", "render", prompt=str(n)) for n in range(3)]
     entered: list[int] = []
     model = Model(turn)

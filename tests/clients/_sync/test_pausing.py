@@ -1,6 +1,7 @@
 # Generated from tests/clients/_async/test_pausing.py by tests/tools/unasync.py (make sync): do not edit.
 """What a handler may do with a pause, in this colour: swallow it, return after it, meet it in a group of calls."""
 
+import time
 from functools import partial
 from typing import Any
 
@@ -24,7 +25,7 @@ from broker.errors import AttemptOver
 from tests.clock import Clock
 from tests.journal.asked import call
 
-from ._runtime import Run, together
+from ._runtime import Run, together, until
 from .journaling import Agent, Model, talking
 
 
@@ -61,8 +62,11 @@ TURN = [
 ]
 
 
-def test_a_turn_pauses_once(timed: Broker, clock: Clock, desk: Desk) -> None:
-    """Three gated and one ungated: one suspension, and the ungated one is done before it."""
+def test_B38_a_turn_pauses_once(timed: Broker, clock: Clock, desk: Desk) -> None:
+    """Three gated and one ungated: one suspension, and the ungated one is done once.
+
+    Off: end.lua that records nothing.
+    """
     agent = Agent(timed, clock, talking(TURN, tools=desk.tools))
     assert agent.start() is RunState.WAITING
     assert desk.did == ["search x"]
@@ -77,9 +81,28 @@ def test_a_turn_pauses_once(timed: Broker, clock: Clock, desk: Desk) -> None:
     assert (agent.result())[:3] == ["paid 1", "found x", "paid 3"]
 
 
-def test_calls_made_at_the_same_time_pause_once(timed: Broker, clock: Clock, desk: Desk) -> None:
-    """The same turn by calls of one's own: all together, each its own task or thread."""
-    pay, search = desk.tools
+def test_calls_made_at_the_same_time_pause_once(timed: Broker, clock: Clock) -> None:
+    """The same turn by calls of one's own: all together, each its own task or thread.
+
+    Off: a pause at the first call that asks (`Attempt._is_settled` without `_busy`): the slow one would be cut off.
+    """
+    asked: list[int] = []
+    did: list[str] = []
+    slow = time.monotonic() + 0.2
+
+    def ask(amount: int) -> str:
+        asked.append(amount)
+        return f"Pay {amount}?"
+
+    @gated(message=ask)
+    def pay(amount: int) -> str:
+        did.append(f"pay {amount}")
+        return f"paid {amount}"
+
+    def search(text: str) -> str:
+        until(lambda: len(asked) == 3 and time.monotonic() > slow)
+        did.append(f"search {text}")
+        return f"found {text}"
 
     def handler(run: Run[Any]) -> list[Any]:
         def tried(call_id: str, tool: Any, **arguments: Any) -> Any:
@@ -96,18 +119,18 @@ def test_calls_made_at_the_same_time_pause_once(timed: Broker, clock: Clock, des
     agent = Agent(timed, clock, handler)
     assert agent.start() is RunState.WAITING
     assert agent.error is None
-    assert desk.did == ["search x"]
+    assert did == ["search x"]
     assert sorted(str(name) for name in agent.asked()) == ["c1", "c3", "c4"]
     for call_id in ("c1", "c3"):
         agent.answer(call_id, Approve())
     agent.answer("c4", Reject(reason="no"))
     assert agent.go() is RunState.FINISHED
     assert agent.result() == ["paid 1", "found x", "paid 3", "rejected"]
-    assert sorted(desk.did) == ["pay 1", "pay 3", "search x"]
+    assert sorted(did) == ["pay 1", "pay 3", "search x"]
 
 
 def test_tell_the_model_swallows_no_pause(timed: Broker, clock: Clock, desk: Desk) -> None:
-    """`except Exception: tell the model`, around everything."""
+    """`except Exception: tell the model`, around everything. Off: `Paused` as an `Exception`."""
     model = Model(TURN[:1])
     told: list[str] = []
 
@@ -132,7 +155,7 @@ def test_tell_the_model_swallows_no_pause(timed: Broker, clock: Clock, desk: Des
 
 
 def test_a_handler_that_returns_after_a_pause_has_paused(timed: Broker, clock: Clock, desk: Desk) -> None:
-    """A bare `except:` and a result: the result does not count, the answer does."""
+    """A bare `except:` and a result: the result does not count, the answer does. Off: `Attempt.check`."""
     pay, search = desk.tools
     after: list[BaseException] = []
 

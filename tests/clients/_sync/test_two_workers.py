@@ -41,8 +41,11 @@ class Slow:
 
 
 @pytest.mark.parametrize("how", [tool(), gated, tool(on_doubt=Doubt.ASK)], ids=["inline", "gated", "asking"])
-def test_the_older_worker_records_nothing(timed: Broker, clock: Clock, how: Any) -> None:
-    """Rule 16, X5: it wakes when another one has gone on; its result and all it does after that are refused."""
+def test_A23_the_older_worker_records_nothing(timed: Broker, clock: Clock, how: Any) -> None:
+    """Rule 16, X5: it wakes when another one has gone on; its result and all it does after that are refused.
+
+    Off: `holds` of the prelude, true for whoever asks.
+    """
     slow, after = Slow(), list[str]()
 
     def work() -> str:
