@@ -149,13 +149,18 @@ async def test_B50_a_worker_killed_at_any_moment_changes_nothing(
     Off: end.lua that records nothing.
     """
     assert await trip.killed(moment) == -9
-    assert (trip.folder / "moments").read_text().splitlines()[-1] == moment
+    passed = (trip.folder / "moments").read_text().splitlines()
+    assert passed[-1] == moment
     serve()
     run = await trip.ended()
     assert (run.state, run.result) == (RunState.FINISHED, travel.SAID)
     for call_id, name in EFFECTS.items():
         keys = trip.world.keys(name)
         assert set(keys) == {f"{trip.run_id}:{call_id}"}
-        again = moment in (f"after the effect of {name}", UNKNOWN.get(name))
-        assert len(keys) == (2 if again and name in UNKNOWN else 1)
+        sure = moment in (f"after the effect of {name}", UNKNOWN.get(name))
+        # Calls of a turn run together: others may have had their effect and not yet been told that it is recorded.
+        told = UNKNOWN.get(name, "").replace("before", "after", 1) in passed
+        again = name in UNKNOWN and f"after the effect of {name}" in passed and not told
+        assert len(keys) == 1 or (again and len(keys) == 2)
+        assert len(keys) == 2 or not (sure and again)
     assert len(set(trip.tokens)) == 1

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from broker.store.commands.values import Arg, Read, text
 from broker.store.keys import Partition, Pool
+from tests.records import fields
 
 from .state import CLOSED, Model, ModelInterrupt, ModelRun
 
@@ -49,7 +50,8 @@ LOOK: Final = """
 local found = {}
 for n, key in ipairs(KEYS) do
   local kind = redis.call('TYPE', key).ok
-  if kind == 'hash' then found[n] = redis.call('HGETALL', key)
+  if kind == 'string' and string.match(key, '^{[^}]*}:(%a+):') ~= 'verdict' then found[n] = redis.call('GET', key)
+  elseif kind == 'hash' then found[n] = redis.call('HGETALL', key)
   elseif kind == 'zset' then found[n] = redis.call('ZRANGE', key, 0, -1)
   elseif kind == 'stream' then found[n] = redis.call('XRANGE', key, ARGV[n], '+')
   elseif kind == 'list' then found[n] = redis.call('LLEN', key)
@@ -79,7 +81,7 @@ def look(p: Partition, names: Names, last: dict[str, str]) -> Read[View]:
         rest = iter(rows)
         facts: Facts = {}
         for kind, name in hashes:
-            facts |= _hash(kind, name, _pairs(next(rest) or ()))
+            facts |= _hash(kind, name, _found(next(rest) or ()))
         for kind, name in lists:
             facts[f"{kind} {name}".strip()] = _members(kind, next(rest) or ())
         facts["verdicts"] = sorted(one for one in names.slots if next(rest))
@@ -88,6 +90,13 @@ def look(p: Partition, names: Names, last: dict[str, str]) -> Read[View]:
 
     command: tuple[Arg, ...] = ("EVAL", LOOK, len(keys), *keys, *after)
     return Read((command,), decode)
+
+
+def _found(stored: Any) -> dict[str, str]:
+    """The fields of a hash or of a record."""
+    if isinstance(stored, bytes):
+        return {name: text(value) for name, value in fields(stored).items()}
+    return _pairs(stored)
 
 
 def _pairs(row: Any) -> dict[str, str]:

@@ -14,6 +14,7 @@ from broker.core.states import Settlement
 from broker.errors import BrokerError, Corrupt
 from broker.store.commands import reads
 from broker.testing import RunningServer
+from tests.records import poke
 
 from .snapshot import changed
 from .world import ANN, SESSION, World, approval
@@ -84,7 +85,7 @@ async def test_an_unreadable_question_is_reported_listed_and_active(
 
 HASHES = {
     "another type": None,
-    "another program's hash": {"name": "x"},
+    "another program's record": {"name": "x"},
     "an unknown state": {"state": "escalated", "run": "run-x", "session": SESSION},
     "letters for numbers": {
         "state": "open",
@@ -107,7 +108,7 @@ async def test_an_unreadable_record_is_reported_and_the_list_goes_on(
     if fields is None:
         world.client.lpush(key, "x")
     else:
-        world.client.hset(key, mapping=fields)
+        poke(world.client, key, **fields)
     page = await broker.inbox.list()
     assert [one.id for one in page.items] == [first, bad, last]
     problem = page.items[1].problem
@@ -130,11 +131,11 @@ def poison(world: World, number: int) -> None:
                 case 0:
                     world.client.lpush(key, "x")
                 case 1:
-                    world.client.hset(key, mapping={"name": "x"})
+                    world.client.set(key, "x")
                 case 3:
                     pass
                 case _:
-                    world.client.hset(key, mapping={"state": "?", "run": run, "session": SESSION, "ids": one})
+                    poke(world.client, key, state="?", run=run, session=SESSION, ids=one)
         world.client.zadd(world.key("timers"), {f"i {one}": 1, f"r {run}": 1})
         world.client.zadd(
             world.key("retention"), {f"i {one}": 1, f"r {run}": 1, f"e {one} {SESSION}\x1fc x": 1}
@@ -223,7 +224,7 @@ async def test_a_runs_errors_are_shown_as_far_as_they_can_be(
 @pytest.mark.parametrize("field", ["seq", "fence", "tries", "created", "lease_until", "state", "mode"])
 async def test_a_broken_run_names_its_key(world: World, broker: AsyncBroker, field: str) -> None:
     place, _lease = world.started()
-    world.client.hset(world.key("run", place.run), field, "x")
+    poke(world.client, world.key("run", place.run), **{field: "x"})
     with pytest.raises(Corrupt) as fault:
         await broker.runs.get(place.run)
     assert fault.value.key == world.key("run", place.run)

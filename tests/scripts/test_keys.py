@@ -18,6 +18,7 @@ from broker.store.commands import answers, sweep
 from broker.store.commands.values import StaleAddress
 from broker.store.keys import Keyspace
 from broker.store.scripts import Rendering
+from tests.records import poke
 
 from .guarded import shows_guard
 from .journaling import begin, by_token, cut, end, handle
@@ -271,7 +272,7 @@ def test_a_verdict_key_of_another_type_is_named(world: World) -> None:
 def test_a_state_of_another_version_is_never_guessed(world: World) -> None:
     """P10: an interrupt that a later release calls `escalated` is neither answered nor expired nor withdrawn."""
     place, (one,) = world.asked()
-    world.client.hset(world.key("interrupt", one), "state", "escalated")
+    poke(world.client, world.key("interrupt", one), state="escalated")
     world.forward(hours=25)
     for act in (lambda: world.answer(one), lambda: world.withdraw(place), lambda: world.expire(one)):
         before = world.snapshot("timers")
@@ -284,7 +285,7 @@ def test_a_state_of_another_version_is_never_guessed(world: World) -> None:
 def test_letters_where_a_number_counts_are_named(world: World) -> None:
     """P7: a foreign value in a field is the record's fault, not the script's."""
     _place, (one,) = world.asked()
-    world.client.hset(world.key("interrupt", one), "deadline", "soon")
+    poke(world.client, world.key("interrupt", one), deadline="soon")
     (fault,) = faults(lambda: world.answer(one))
     assert fault.key == world.key("interrupt", one)
 
@@ -293,7 +294,7 @@ def test_a_due_record_that_cannot_be_read_does_not_hold_up_the_others(world: Wor
     """P11: forty of them at the head of the list of what is due; a sweep's worth later the good one has its turn."""
     poison = [f"int_0000{n:032x}" for n in range(40)]
     for one in poison:
-        world.client.hset(world.key("interrupt", one), mapping={"state": "?", "run": "x"})
+        poke(world.client, world.key("interrupt", one), state="?", run="x")
         world.client.zadd(world.key("timers"), {f"i {one}": 1})
     _place, (good,) = world.asked()
     world.forward(hours=25)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from broker.errors import StaleLease
+from tests.records import poke
 
 from .guarded import shows_guard
 from .rows.runs import dead
@@ -151,5 +152,5 @@ def test_the_last_twenty_reasons_of_failure_are_kept(world: World) -> None:
     world.start(place)
     for n in range(25):
         world.fail(world.leased(place, f"n{n}"))
-        world.client.hset(world.key("run", place.run), "tries", 0)
+        poke(world.client, world.key("run", place.run), tries="0")
     assert world.client.llen(world.key("errors", place.run)) == 20

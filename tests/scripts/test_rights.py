@@ -19,6 +19,7 @@ from broker.store.commands.values import Command
 from broker.store.keys import SEGMENTS, Keyspace
 from broker.store.roles import COMMANDS, Role, acl_rules
 from broker.testing import ServerProcess, find_servers
+from tests.records import poke
 
 from .snapshot import changed
 from .test_keys import tour
@@ -223,7 +224,7 @@ def test_a_mark_without_its_verdict_is_not_believed(world: World, own: ServerPro
     }
     stolen = {"verdict": other, "mark": world.field("interrupt", other, "mark")}
     for fields in (forged, {**forged, **stolen}):
-        worker.client.hset(world.key("interrupt", mine), mapping=fields)
+        poke(worker.client, world.key("interrupt", mine), **fields)
         found = world.record(mine)
         assert found.resolution is None
         assert found.problem is not None
@@ -255,7 +256,7 @@ def test_an_early_verdict_counts_for_its_own_call_only(world: World, own: Server
         name: world.field("interrupt", first, name)
         for name in ("state", "answer", "op", "at", "mark", "verdict")
     }
-    worker.client.hset(world.key("interrupt", mine), mapping=taken)
+    poke(worker.client, world.key("interrupt", mine), **taken)
     assert "another question" in (world.record(mine).problem or "")
 
 

@@ -21,6 +21,7 @@ from broker.store.commands.values import Command, Read, Recheck
 from broker.store.connect import Options, sync_client
 from broker.store.keys import Keyspace, Pool
 from broker.store.scripts import Rendering
+from tests.records import fields
 
 from . import snapshot
 
@@ -308,7 +309,10 @@ class World:
 
     def field(self, kind: str, name: str, field: str) -> str:
         """One field of a record, empty where it is not set."""
-        return (self.client.hget(self.key(kind, name), field) or b"").decode()
+        key = self.key(kind, name)
+        if kind in ("run", "interrupt"):
+            return fields(self.client.get(key)).get(field, b"").decode()
+        return (self.client.hget(key, field) or b"").decode()
 
     def state(self, place: Place) -> str:
         """The state of a run, empty where there is none."""

@@ -10,6 +10,7 @@ import redis
 from broker import Action, Approve, AsyncBroker, Interrupt, Run, RunState, Worker
 from broker.store.keys import Keyspace
 from broker.testing import RunningServer, await_until
+from tests.records import poke
 
 from .fleet import QUICK, ended, run_when
 
@@ -164,7 +165,7 @@ async def test_a_run_that_cannot_be_read_at_all_holds_up_nobody(
         client.delete(p.key("run", ids[0]))
         client.delete(p.key("run", ids[1]))
         client.set(p.key("run", ids[1]), "foreign")
-        client.hset(p.key("run", ids[2]), "state", "of another version")
+        poke(client, p.key("run", ids[2]), state="of another version")
     serve(support=fine, options={"concurrency": 1})
     for one in ids[3:]:
         assert (await ended(broker, one)).state is RunState.FINISHED

@@ -31,6 +31,7 @@ from broker import (
 from broker.store.keys import Keyspace
 from broker.testing import RunningServer, await_until
 from tests.clock import MOVABLE, Clock
+from tests.records import poke
 
 from .fleet import QUICK, ended, run_when
 
@@ -316,7 +317,7 @@ async def test_what_cannot_be_read_holds_up_nobody(
         for one in ids[:20]:
             client.set(p.key("interrupt", one), "foreign")
         for run in paused[40:60]:
-            client.hset(p.key("run", run.run_id), "state", "of another version")
+            poke(client, p.key("run", run.run_id), state="of another version")
     clock.advance(HOUR)
     await swept(sweeper)
     for one in ids[60:]:

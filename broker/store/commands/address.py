@@ -12,7 +12,7 @@ from ...core.digest import content_digest
 from ...core.ids import SEPARATOR, session_hash
 from ...errors import Corrupt, UnknownId
 from ..keys import Partition, Pool
-from .values import Read, text, unpacked, usable
+from .values import Read, readable, record, text, unpacked
 
 INTERRUPT_FIELDS = ("run", "session", "queue", "agent", "build", "kind", "tool", "audience", "expiry", "mode", "call",
                     "verdict")  # fmt: skip
@@ -119,10 +119,9 @@ def read_address(p: Partition, interrupt: str) -> Read[Address | None]:
     """Where an interrupt lies; None where there is none."""
 
     def decode(replies: list[Any]) -> Address | None:
-        values = dict(zip(INTERRUPT_FIELDS, replies[0], strict=True))
-        return Address.parse(interrupt, values) if values["run"] is not None else None
+        return address_of(p, interrupt, replies[0])
 
-    return Read((("HMGET", p.key("interrupt", interrupt), *INTERRUPT_FIELDS),), decode)
+    return Read((("GET", p.key("interrupt", interrupt)),), decode)
 
 
 def read_addresses(p: Partition, interrupts: Iterable[str]) -> Read[tuple[Address, ...]]:
@@ -130,32 +129,31 @@ def read_addresses(p: Partition, interrupts: Iterable[str]) -> Read[tuple[Addres
     ids = tuple(interrupts)
 
     def decode(replies: list[Any]) -> tuple[Address, ...]:
-        found = (_address(p, one, reply) for one, reply in zip(ids, replies, strict=True))
+        found = (address_of(p, one, reply) for one, reply in zip(ids, replies, strict=True))
         return tuple(a for a in found if a is not None)
 
-    commands = tuple(("HMGET", p.key("interrupt", one), *INTERRUPT_FIELDS) for one in ids)
+    commands = tuple(("GET", p.key("interrupt", one)) for one in ids)
     return Read(commands, decode, forgiving=True)
 
 
-def _address(p: Partition, interrupt: str, reply: Any) -> Address | None:
+def address_of(p: Partition, interrupt: str, reply: Any) -> Address | None:
     """None where there is no such record. A key of another type has the address of nothing: the script names it."""
-    try:
-        row = dict(zip(INTERRUPT_FIELDS, usable(reply, p.key("interrupt", interrupt)), strict=True))
-    except Corrupt:
+    row = readable(reply, p.key("interrupt", interrupt))
+    if row is None:
         return Address.gone(interrupt)
-    return Address.parse(interrupt, row) if row["run"] is not None else None
+    return Address.parse(interrupt, row) if row else None
 
 
 def read_run_address(p: Partition, run: str) -> Read[RunAddress]:
     """Where a run lies, its interrupts by id only; raises `UnknownId`."""
 
     def decode(replies: list[Any]) -> RunAddress:
-        fields = dict(zip(RUN_FIELDS, replies[0], strict=True))
-        if fields["state"] is None:
+        fields = record(replies[0], p.key("run", run))
+        if not fields:
             raise UnknownId("run", run)
         return _run_address(run, fields)
 
-    return Read((("HMGET", p.key("run", run), *RUN_FIELDS),), decode)
+    return Read((("GET", p.key("run", run)),), decode)
 
 
 def read_run_addresses(p: Partition, runs: Iterable[str]) -> Read[tuple[RunAddress, ...]]:
@@ -166,20 +164,19 @@ def read_run_addresses(p: Partition, runs: Iterable[str]) -> Read[tuple[RunAddre
         found = (_run_row(p, run, reply) for run, reply in zip(ids, replies, strict=True))
         return tuple(a for a in found if a is not None)
 
-    return Read(tuple(("HMGET", p.key("run", one), *RUN_FIELDS) for one in ids), decode, forgiving=True)
+    return Read(tuple(("GET", p.key("run", one)) for one in ids), decode, forgiving=True)
 
 
 def _run_row(p: Partition, run: str, reply: Any) -> RunAddress | None:
     """As `_address`, of a run."""
-    try:
-        row = dict(zip(RUN_FIELDS, usable(reply, p.key("run", run)), strict=True))
-    except Corrupt:
+    row = readable(reply, p.key("run", run))
+    if row is None:
         return RunAddress(run, "", Pool("", ""))
-    return _run_address(run, row) if row["state"] is not None else None
+    return _run_address(run, row) if row else None
 
 
 def _run_address(run: str, fields: dict[str, Any]) -> RunAddress:
-    f = {name: text(value or "") for name, value in fields.items()}
+    f = {name: text(fields.get(name, b"")) for name in RUN_FIELDS}
     ids = tuple(Address.parse(one, {"run": run, "session": f["session"]}) for one in f["ids"].split())
     fence, seq, tries = (int(f[name]) if f[name].isdecimal() else 0 for name in ("fence", "seq", "tries"))
     pool = Pool(f["queue"], f["agent"], f["build"])

@@ -16,7 +16,7 @@ from ...errors import Corrupt
 from ..keys import Partition
 from .address import early_identity, early_slot
 from .answers import instant, moment, principal
-from .values import pairs, text, unpacked, usable
+from .values import record, text, unpacked, usable
 
 T = TypeVar("T")
 M = TypeVar("M", InputRecord, ResultRecord)
@@ -78,7 +78,7 @@ def interrupt_record(p: Partition, interrupt: str, replies: Sequence[Any]) -> In
             return otherwise
 
     nothing: dict[str, bytes] = {}
-    raw = attempt(lambda: pairs(usable(replies[0], key)), nothing)
+    raw = attempt(lambda: record(usable(replies[0], key), key), nothing)
     if not raw and not problems:
         return None
     f = Fields(key, raw)
@@ -139,7 +139,8 @@ def run_record(p: Partition, run: str, replies: Sequence[Any], *, lenient: bool 
 
     A `lenient` reader gets a run whose input or result cannot be read all the same, and that among its errors.
     """
-    f = Fields(p.key("run", run), pairs(usable(replies[0], p.key("run", run))))
+    key = p.key("run", run)
+    f = Fields(key, record(usable(replies[0], key), key))
     if not f.raw:
         return None
     input_key, result_key = p.key("input", run), p.key("result", run)

@@ -14,13 +14,11 @@ from ..keys import Partition, Pool
 from .answers import moment
 from .decode import Fields
 from .sweep import pairs_of
-from .values import Arg, Read, pairs, text, usable
+from .values import Arg, Read, pairs, readable, record, text, usable
 
 NO_POOL: Final = Pool("", "")
 AUDIENCES: Final = ("approvals", "completions")
 MOST_AHEAD: Final = 200
-RUN_FIELDS: Final = ("session", "queue", "agent", "build", "state", "seq", "mode", "ids", "lease_until", "ready_at",
-                     "suspended", "created")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +40,18 @@ def read_place(p: Partition, run: str, pool: Pool) -> Read[Place]:
         ("ZSCORE", p.key("timers"), f"r {run}"),
         ("ZSCORE", p.key("dead"), run),
         ("ZSCORE", p.key("retention"), f"r {run}"),
-        ("HGET", p.key("run", run), "ready_at"),
+        ("GET", p.key("run", run)),
     )
 
     def decode(replies: list[Any]) -> Place:
-        best, listed, timed, dead, kept, ready_at = (None if isinstance(r, Exception) else r for r in replies)
+        best, listed, timed, dead, kept, packed = (None if isinstance(r, Exception) else r for r in replies)
         ahead = None
         if listed is not None:
             before = [text(one) for one in best or ()]
             ahead = before.index(run) if run in before else MOST_AHEAD
         until = None if kept is None else moment(str(int(float(kept))))
-        return Place(ahead, timed is not None, dead is not None, until, moment(text(ready_at or "")))
+        ready_at = text((readable(packed, p.key("run", run)) or {}).get("ready_at", b""))
+        return Place(ahead, timed is not None, dead is not None, until, moment(ready_at))
 
     return Read(commands, decode, forgiving=True)
 
@@ -108,7 +107,7 @@ def read_run_rows(p: Partition, runs: Sequence[str]) -> Read[tuple[RunRow, ...]]
     commands = tuple(
         command
         for run in runs
-        for command in (("HMGET", p.key("run", run), *RUN_FIELDS), ("ZSCORE", p.key("timers"), f"r {run}"))
+        for command in (("GET", p.key("run", run)), ("ZSCORE", p.key("timers"), f"r {run}"))
     )
 
     def decode(replies: list[Any]) -> tuple[RunRow, ...]:
@@ -120,8 +119,7 @@ def read_run_rows(p: Partition, runs: Sequence[str]) -> Read[tuple[RunRow, ...]]
 def _row(p: Partition, run: str, values: Any, timed: Any) -> RunRow:
     key = p.key("run", run)
     try:
-        found = dict(zip(RUN_FIELDS, usable(values, key), strict=True))
-        f = Fields(key, {name: value for name, value in found.items() if value is not None})
+        f = Fields(key, record(usable(values, key), key))
         if not f.raw:
             return RunRow(run)
         return RunRow(
@@ -201,12 +199,11 @@ def read_states(p: Partition, interrupts: Sequence[str]) -> Read[dict[str, str]]
     """The state of each interrupt as stored, empty where there is none; what cannot be read counts as open."""
 
     def decode(replies: list[Any]) -> dict[str, str]:
-        states = ("open" if isinstance(one, Exception) else text(one or "") for one in replies)
+        rows = (readable(r, p.key("interrupt", one)) for one, r in zip(interrupts, replies, strict=True))
+        states = ("open" if row is None else text(row.get("state", b"")) for row in rows)
         return dict(zip(interrupts, states, strict=True))
 
-    return Read(
-        tuple(("HGET", p.key("interrupt", one), "state") for one in interrupts), decode, forgiving=True
-    )
+    return Read(tuple(("GET", p.key("interrupt", one)) for one in interrupts), decode, forgiving=True)
 
 
 def read_has_timers(p: Partition) -> Read[bool]:

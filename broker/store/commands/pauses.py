@@ -10,7 +10,7 @@ from ...errors import StaleLease
 from ..keys import Partition
 from .address import Address, interrupt_keys, run_keys
 from .runs import Place, Token, refusal
-from .values import About, Arg, Command, Item, Recheck, Reply, StaleAddress, micros, text
+from .values import About, Arg, Command, Item, Recheck, Reply, StaleAddress, micros, packed_record, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,12 @@ class Question:
     def args(self) -> tuple[Arg, ...]:
         """The interrupt's part of the script's arguments, in its order."""
         kind, mark, action, verdict = self.default
-        return (self.id, self.kind, self.tool, self.call, self.action, self.digest, self.deadline, self.expiry,
-                self.audience, self.offers, self.labels, self.early, verdict, kind, mark, action,
-                self.record)  # fmt: skip
+        fields = {
+            "kind": self.kind, "tool": self.tool, "call": self.call, "action": self.action, "digest": self.digest,
+            "deadline": self.deadline, "expiry": self.expiry, "audience": self.audience, "offers": self.offers,
+            "labels": self.labels, "default_kind": kind, "default_mark": mark, "default_action": action,
+        }  # fmt: skip
+        return (self.id, self.early, verdict, self.record, packed_record(fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +97,14 @@ def suspend(p: Partition, pause: Pause) -> Command[Outcome]:
     for q in pause.questions:
         a = Address(q.id, place.run, place.session, pool, q.kind, q.tool, q.audience, q.expiry)
         keys += [*interrupt_keys(p, a, decider=False), p.key("question", q.id), p.key("default", q.id)]
-    args: list[Arg] = [
-        place.run, place.session, pool.queue, pool.agent, pool.build, place.priority, pause.op, pause.digest, pause.seq,
-        pause.mode, int(pause.replace), token.fence if token else 0, token.nonce if token else "", pause.not_after,
-        micros(pause.longest), place.by, place.input, pause.state, len(pause.keep), *pause.keep, len(pause.questions),
-    ]  # fmt: skip
+    fields: dict[str, Arg] = {
+        "run": place.run, "session": place.session, "queue": pool.queue, "agent": pool.agent, "build": pool.build,
+        "priority": place.priority, "op": pause.op, "digest": pause.digest, "seq": pause.seq, "mode": pause.mode,
+        "replace": int(pause.replace), "fence": token.fence if token else "", "nonce": token.nonce if token else "",
+        "not_after": pause.not_after, "longest": micros(pause.longest), "by": place.by, "keep": " ".join(pause.keep),
+        "count": len(pause.questions),
+    }  # fmt: skip
+    args: list[Arg] = [packed_record(fields), place.input, pause.state]
     for q in pause.questions:
         args.extend(q.args())
     about = About(place.session, place.run, ids, pause.op, token.fence if token else None)

@@ -8,14 +8,14 @@ from ...core.answers import Verdict
 from ...core.models import InterruptState
 from ...core.records import HistoryEntry, InterruptRecord, RunRecord
 from ..keys import Partition, Pool
-from .address import Address
+from .address import Address, address_of
 from .decode import history_entry, interrupt_record, run_record
-from .values import Arg, Read, pairs, text
+from .values import Arg, Read, pairs, record, text
 
 
 def _commands(p: Partition, interrupt: str, slot: str = "") -> tuple[tuple[Arg, ...], ...]:
     return (
-        ("HGETALL", p.key("interrupt", interrupt)),
+        ("GET", p.key("interrupt", interrupt)),
         ("GET", p.key("question", interrupt)),
         ("GET", p.key("verdict", slot or interrupt)),
     )
@@ -28,11 +28,9 @@ def read_asked(p: Partition, interrupt: str) -> Read[tuple[Address, InterruptRec
     """
 
     def decode(replies: list[Any]) -> tuple[Address, InterruptRecord] | None:
-        record = interrupt_record(p, interrupt, replies)
-        if record is None:
-            return None
-        foreign = isinstance(replies[0], Exception)
-        return Address.gone(interrupt) if foreign else Address.parse(interrupt, pairs(replies[0])), record
+        found = interrupt_record(p, interrupt, replies)
+        at = address_of(p, interrupt, replies[0])
+        return (at, found) if found is not None and at is not None else None
 
     return Read(_commands(p, interrupt), decode, forgiving=True)
 
@@ -52,16 +50,16 @@ def read_slots(p: Partition, ids: Sequence[str]) -> Read[tuple[tuple[str, str], 
     """Where the verdict of each interrupt lies, where that is not under its own id (an early answer)."""
 
     def decode(replies: list[Any]) -> tuple[tuple[str, str], ...]:
-        slots = ("" if isinstance(slot, Exception) else text(slot or "") for slot in replies)
-        return tuple(zip(ids, slots, strict=True))
+        found = (address_of(p, one, reply) for one, reply in zip(ids, replies, strict=True))
+        return tuple((one, at.verdict if at else "") for one, at in zip(ids, found, strict=True))
 
-    return Read(tuple(("HGET", p.key("interrupt", one), "verdict") for one in ids), decode, forgiving=True)
+    return Read(tuple(("GET", p.key("interrupt", one)) for one in ids), decode, forgiving=True)
 
 
 def read_run(p: Partition, run: str, *, lenient: bool = False) -> Read[RunRecord | None]:
     """One run with its input, result and errors; None where there is none. Raises `Corrupt`; see `run_record`."""
     commands: tuple[tuple[Arg, ...], ...] = (
-        ("HGETALL", p.key("run", run)),
+        ("GET", p.key("run", run)),
         ("GET", p.key("input", run)),
         ("GET", p.key("result", run)),
         ("LRANGE", p.key("errors", run), 0, -1),
@@ -80,9 +78,10 @@ def read_state(p: Partition, run: str) -> Read[InterruptState | None]:
     key = p.key("state", run)
 
     def decode(replies: list[Any]) -> InterruptState | None:
-        return frozen(replies[0], key, text(replies[1] or "")) if replies[0] else None
+        suspended = record(replies[1], p.key("run", run)).get("suspended", b"")
+        return frozen(replies[0], key, text(suspended)) if replies[0] else None
 
-    return Read((("GET", key), ("HGET", p.key("run", run), "suspended")), decode)
+    return Read((("GET", key), ("GET", p.key("run", run))), decode)
 
 
 def frozen(data: bytes, key: str, suspended: str) -> InterruptState:

@@ -7,10 +7,10 @@ from typing import Any
 
 from ...core.outcomes import Accepted, AlreadyDecided, Conflict, Invalid, Outcome, Replayed, Unknown
 from ...core.states import RunState
-from ...errors import Corrupt, StaleLease
+from ...errors import StaleLease
 from ..keys import Partition, Pool
 from .address import RunAddress, interrupt_keys, run_keys
-from .values import About, Command, Item, Read, Reply, micros, pairs, text, usable
+from .values import About, Command, Item, Read, Reply, micros, readable, record, text, usable
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def lease(p: Partition, wanted: Sequence[tuple[str, Pool, str]], *, nonces: Sequ
     def decode(n: int, reply: Reply) -> Leased | None:
         if text(reply[0]) != "leased":
             return None
-        fields = pairs(reply[1:])
+        fields = record(reply[1], p.key("run", wanted[n][0]))
         token = Token(wanted[n][0], int(fields["fence"]), nonces[n])
         return Leased(p, token, int(fields["lease_until"]), fields)
 
@@ -184,16 +184,10 @@ def sessions_of(p: Partition, runs: Sequence[str]) -> Read[tuple[str, ...]]:
     """The session of each run, empty where there is no such run or it cannot be read."""
 
     def decode(replies: list[Any]) -> tuple[str, ...]:
-        return tuple(_session(p, run, value) for run, value in zip(runs, replies, strict=True))
+        rows = (readable(r, p.key("run", run)) or {} for run, r in zip(runs, replies, strict=True))
+        return tuple(text(row.get("session", b"")) for row in rows)
 
-    return Read(tuple(("HGET", p.key("run", run), "session") for run in runs), decode, forgiving=True)
-
-
-def _session(p: Partition, run: str, reply: Any) -> str:
-    try:
-        return text(usable(reply, p.key("run", run)) or "")
-    except Corrupt:
-        return ""
+    return Read(tuple(("GET", p.key("run", run)) for run in runs), decode, forgiving=True)
 
 
 def renew(p: Partition, tokens: Sequence[Token], span: timedelta) -> Command[int | None]:

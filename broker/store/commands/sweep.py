@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ..keys import Partition, Pool
 from .address import Address, interrupt_keys, run_keys, settle_keys
-from .values import About, Command, Item, Read, Reply, micros, pairs, text
+from .values import About, Command, Item, Read, Reply, micros, pairs, readable, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +179,13 @@ def pairs_of(row: Any) -> dict[Any, Any]:
 
 def read_bells(p: Partition, interrupts: Sequence[str]) -> Read[tuple[str, ...]]:
     """The last doorbell entry of each interrupt."""
-    commands = tuple(("HGET", p.key("interrupt", one), "bell") for one in interrupts)
+    commands = tuple(("GET", p.key("interrupt", one)) for one in interrupts)
 
     def decode(replies: list[Any]) -> tuple[str, ...]:
-        return tuple("0-0" if isinstance(bell, Exception) else text(bell or "0-0") for bell in replies)
+        rows = (
+            readable(r, p.key("interrupt", one)) or {} for one, r in zip(interrupts, replies, strict=True)
+        )
+        return tuple(text(row.get("bell", b"0-0")) for row in rows)
 
     return Read(commands, decode, forgiving=True)
 

@@ -1,6 +1,6 @@
 """The two kinds of value a driver runs: a script call on a list of items, and a few plain reads in one write."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import chain
@@ -205,6 +205,38 @@ def unpacked(packed: bytes, least: int) -> list[Any] | None:
     except (ValueError, TypeError, RecursionError, msgpack.exceptions.UnpackException):
         return None
     return parts if isinstance(parts, list) and len(parts) >= least else None
+
+
+def record(packed: Any, key: str) -> dict[str, bytes]:
+    """The fields of a record as the scripts pack it, none where there is no record. Raises `Corrupt`."""
+    if packed is None:
+        return {}
+    try:
+        fields = msgpack.unpackb(packed, raw=True)
+    except (ValueError, TypeError, RecursionError, msgpack.exceptions.UnpackException):
+        fields = None
+    if not isinstance(fields, dict) or not all(isinstance(v, bytes) for v in fields.values()):
+        raise Corrupt(key, "it holds a record of another program")
+    return {text(name): value for name, value in fields.items()}
+
+
+def readable(reply: Any, key: str) -> dict[str, bytes] | None:
+    """The fields of a record from a forgiving read, None where it cannot be read."""
+    try:
+        return record(usable(reply, key), key)
+    except Corrupt:
+        return None
+
+
+def packed_record(fields: Mapping[str, Arg]) -> bytes:
+    """Fields of a record for a script: texts, those that are empty left out."""
+    texts = {
+        name: value if isinstance(value, bytes) else str(value)
+        for name, value in fields.items()
+        if value != ""
+    }
+    packed: bytes = msgpack.packb(texts, use_bin_type=False, unicode_errors="surrogatepass")
+    return packed
 
 
 def text(value: object) -> str:

@@ -4,35 +4,33 @@ local function add(r, session, seq, q)
   local f = r.f
   local i = load('interrupt', q.id)
   if i.exists then error({ 'conflict', 'interrupt', q.id }) end --@guard new-interrupt
-  local deadline = q.deadline
+  local n = q.fields
+  i.f = n
+  local deadline = n.deadline or ''
   if string.sub(deadline, 1, 1) == '+' then deadline = int(now + tonumber(deadline)) end
   if deadline ~= '' and tonumber(deadline) <= now then error({ 'invalid', 'expires_at' }) end --@guard past-deadline
-  i.f.state = nil
+  n.run, n.session, n.seq, n.mode, n.queue, n.agent, n.build = r.id, session, seq, f.mode, f.queue, f.agent, f.build
+  n.opened = int(now)
+  set(i, 'deadline', deadline)
   move(i, 'suspend', SET.OPEN)
-  for field, value in pairs({ run = r.id, session = session, seq = seq, queue = f.queue, agent = f.agent, build = f.build,
-    mode = f.mode, kind = q.kind, tool = q.tool, call = q.call, action = q.action, digest = q.digest, deadline = deadline,
-    expiry = q.expiry, audience = q.audience, offers = q.offers, labels = q.labels, opened = int(now),
-    default_kind = q.default_kind, default_mark = q.default_mark, default_action = q.default_action }) do
-    set(i, field, value)
-  end
   local number = int(next_number())
   set(i, 'number', number)
   write('SET', 'question', q.id, q.record)
   if q.default ~= '' then write('SET', 'default', q.id, q.default) end
   write('ZADD', 'open', nil, number, q.id)
   write('ZADD', 'open_queue', f.queue, number, q.id)
-  write('ZADD', 'open_kind', q.kind, number, q.id)
-  if q.tool ~= '' then write('ZADD', 'open_tool', q.tool, number, q.id) end
-  if deadline ~= '' and q.expiry ~= EXPIRY.WAIT then write('ZADD', 'timers', nil, deadline, 'i ' .. q.id) end
-  if q.call ~= '' then
-    local aliases = map('aliases', session)
-    set(aliases, 'call:' .. q.call, (aliases.f['call:' .. q.call] and aliases.f['call:' .. q.call] .. ' ' or '') .. q.id)
-    local awaiting = q.audience == 'completions' and CALL.AWAITING_COMPLETION or CALL.AWAITING_CONFIRMATION
-    note_call(r.id, q.call, 'suspend', awaiting, q.action == '' and '-' or q.action, q.id)
+  write('ZADD', 'open_kind', n.kind, number, q.id)
+  if n.tool then write('ZADD', 'open_tool', n.tool, number, q.id) end
+  if deadline ~= '' and n.expiry ~= EXPIRY.WAIT then write('ZADD', 'timers', nil, deadline, 'i ' .. q.id) end
+  if n.call then
+    local aliases, field = map('aliases', session), 'call:' .. n.call
+    set(aliases, field, (aliases.f[field] and aliases.f[field] .. ' ' or '') .. q.id)
+    local awaiting = n.audience == 'completions' and CALL.AWAITING_COMPLETION or CALL.AWAITING_CONFIRMATION
+    note_call(r.id, n.call, 'suspend', awaiting, n.action or '-', q.id)
   end
   bump(r, 'left', 1)
-  history(session, 'suspended', { run = r.id, seq = seq, interrupt = q.id, state = SET.OPEN, digest = q.digest,
-    op = f.suspend_op, detail = q.kind })
+  history(session, 'suspended', { run = r.id, seq = seq, interrupt = q.id, state = SET.OPEN, digest = n.digest,
+    op = f.suspend_op, detail = n.kind })
 end
 
 -- An answer that came before its question: by (run, sequence, call), by the token of a call of the journal, or by call
@@ -40,10 +38,11 @@ end
 -- `q.early` says what the caller made of it: `mark`, `mark=digest` of what an edit lets run, or `!mark` (does not fit).
 local function match_early(r, session, seq, q)
   local early, aliases, i = map('early', session), map('aliases', session), load('interrupt', q.id)
-  for _, field in ipairs({ 'r ' .. r.id .. ' ' .. seq .. ' ' .. q.call, 'j ' .. r.id .. ' ' .. q.call, 'c ' .. q.call }) do
+  local call = i.f.call
+  for _, field in ipairs({ 'r ' .. r.id .. ' ' .. seq .. ' ' .. call, 'j ' .. r.id .. ' ' .. call, 'c ' .. call }) do
     local a = early_answer(early, field)
     local named = string.sub(field, 1, 1) ~= 'c'
-    if not named and aliases.f['call:' .. q.call] ~= q.id then a = nil end --@guard early-sole
+    if not named and aliases.f['call:' .. call] ~= q.id then a = nil end --@guard early-sole
     if a then
       local looked, bad = q.early == '*' or has(q.early, a.mark, ','), has(q.early, '!' .. a.mark, ',')
       local action = string.match(',' .. q.early .. ',', ',' .. a.mark .. '=([^,]*),')

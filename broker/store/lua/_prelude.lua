@@ -11,7 +11,7 @@
 -- that scripts make hold a space, which those of callers never do.
 
 local TAG = string.match(KEYS[1], '^({[^}]*})')
-local declared, kinds, records, list, pending, counter = {}, {}, {}, {}, {}, nil
+local declared, kinds, records, list, pending, bells, unchecked, counter = {}, {}, {}, {}, {}, {}, {}, nil
 for _, name in ipairs(KEYS) do declared[name] = true end
 
 local cursor = 0
@@ -25,26 +25,57 @@ local now = time[1] * 1000000 + time[2]
 
 local function int(x) return string.format('%.0f', x) end
 
--- The name of a key, of the type the command at hand needs. Nothing else makes names, and nothing undeclared is touched.
-local function key(kind, id, want)
+-- The name of a key. Nothing else makes names, and nothing undeclared is touched.
+local function key(kind, id)
   local name = TAG .. SEG[kind] .. (id or '')
   if not declared[name] then error({ 'address', kind, id or '' }) end --@guard declared
-  if want then
-    local found = kinds[name]
-    if not found then
-      found = redis.call('TYPE', name).ok
-      kinds[name] = found
-    end
-    if found ~= 'none' and found ~= want then error({ 'corrupt', name, found }) end --@guard types
-  end
   return name
 end
 
-local WANT = { S = 'string', H = 'hash', Z = 'zset', R = 'list', X = 'stream' }
+-- What a command reads of a key, which another program may have given another type.
+local function read(command, name, ...)
+  local reply = redis.pcall(command, name, ...)
+  if type(reply) == 'table' and reply.err then
+    if string.find(reply.err, 'WRONGTYPE', 1, true) then error({ 'corrupt', name, redis.call('TYPE', name).ok }) end --@guard types
+    error(reply)
+  end
+  return reply
+end
+
+-- Keys that an item writes and has not read: their types are looked at when it has decided, before its first write.
+local NEEDS = { SET = 'string', HSET = 'hash', HDEL = 'hash', ZADD = 'zset', ZREM = 'zset', ZREMRANGEBYSCORE = 'zset',
+  ZREMRANGEBYRANK = 'zset', RPUSH = 'list', LTRIM = 'list', XADD = 'stream', XACK = 'stream', SADD = 'set' }
+local NEW = { input = true, state = true, question = true, default = true, verdict = true, result = true }
+local function need(kind, name, want)
+  local found = kinds[name]
+  if not found then
+    kinds[name] = want
+    unchecked[#unchecked + 1] = { name, want, NEW[kind] }
+  elseif found ~= want then
+    error({ 'corrupt', name, found }) --@guard types
+  end
+end
+
+local function check()
+  if #unchecked == 0 then return end
+  local new = {}
+  for _, u in ipairs(unchecked) do if u[3] then new[#new + 1] = u[1] end end
+  -- Most are written once, so one question says of all that they are not there.
+  local none = #new > 1 and redis.call('EXISTS', unpack(new)) == 0
+  for _, u in ipairs(unchecked) do
+    if not (u[3] and none) then
+      local found = redis.call('TYPE', u[1]).ok
+      if found ~= 'none' and found ~= u[2] then error({ 'corrupt', u[1], found }) end --@guard types
+    end
+  end
+  unchecked = {}
+end
+
 local function write(command, kind, id, ...)
-  local want = command ~= 'DEL' and (command == 'SADD' and 'set' or WANT[string.sub(command, 1, 1)]) or nil
-  pending[#pending + 1] = { command, key(kind, id, want), ... }
-  return pending[#pending]
+  local name = key(kind, id)
+  local want = NEEDS[command]
+  if want then need(kind, name, want) end
+  pending[#pending + 1] = { command, name, ... }
 end
 
 -- What a script relies on in a record that exists: a state it knows, and numbers where it counts.
@@ -60,15 +91,24 @@ local function trust(r)
   end
 end
 
--- One record (a hash) as a table `f` of its fields; shared by the items of a batch, so that two may meet.
+local function unpacked(name, packed, least)
+  local fine, said = pcall(cmsgpack.unpack, packed)
+  if not fine or type(said) ~= 'table' or (least and #said < least) then
+    error({ 'corrupt', name, 'record of another program' })
+  end
+  return said
+end
+
+-- One record (a packed map of texts) as a table `f` of its fields; shared by the items of a batch, so that two may meet.
+-- Fields that this release does not know stay in it.
 local function load(kind, id)
-  local name = key(kind, id, 'hash')
+  local name = key(kind, id)
   local r = records[name]
   if r then return r end
-  local flat = redis.call('HGETALL', name)
-  r = { kind = kind, id = id, key = name, f = {}, dirty = {}, exists = #flat > 0 }
-  for i = 1, #flat, 2 do r.f[flat[i]] = flat[i + 1] end
-  if r.exists and STATES[kind] then trust(r) end
+  local packed = read('GET', name)
+  r = { kind = kind, id = id, key = name, f = packed and unpacked(name, packed) or {}, exists = packed and true or false }
+  kinds[name] = 'string'
+  if packed then trust(r) end
   records[name] = r
   list[#list + 1] = r
   return r
@@ -76,25 +116,31 @@ end
 
 -- The same for hashes that are maps of a session or a run: a field is read when it is asked for, since they may be long.
 local function map(kind, id)
-  local name = key(kind, id, 'hash')
+  local name = key(kind, id)
   local r = records[name]
   if r then return r end
   local fields = setmetatable({}, { __index = function(f, field)
-    local value = redis.call('HGET', name, field)
+    local value = read('HGET', name, field)
     rawset(f, field, value)
     return value
   end })
-  r = { kind = kind, id = id, key = name, f = fields, dirty = {} }
+  r = { kind = kind, id = id, key = name, f = fields, changed = {} }
   records[name] = r
   list[#list + 1] = r
   return r
 end
 
--- A field that is empty is not stored; while the script runs it reads as absent too (false, so that nobody looks again).
+-- A field that is empty is not stored. In a map it reads as absent while the script runs (false, so that nobody looks
+-- again).
 local function set(r, field, value)
-  r.f[field] = value ~= '' and value or false
-  r.dirty[field] = true
-  r.exists = true
+  if r.changed then
+    r.f[field] = value ~= '' and value or false
+    r.changed[field] = true
+    need(r.kind, r.key, 'hash')
+    return
+  end
+  r.f[field] = value ~= '' and value or nil
+  r.dirty, r.exists = true, true
 end
 
 local function bump(r, field, by) set(r, field, int((tonumber(r.f[field]) or 0) + by)) end
@@ -111,7 +157,7 @@ local function move(r, operation, target, field)
 end
 
 local function next_number()
-  if not counter then counter = tonumber(redis.call('GET', key('counter', nil, 'string')) or '0') end
+  if not counter then counter = tonumber(read('GET', key('counter')) or '0') end
   counter = counter + 1
   return counter
 end
@@ -126,41 +172,56 @@ local function has(text, word, mark)
   return string.find(mark .. (text or '') .. mark, mark .. word .. mark, 1, true) ~= nil
 end
 
-local function commit()
-  for _, r in ipairs(list) do
-    local put, drop = {}, {}
-    for field in pairs(r.dirty) do
-      local value = r.f[field]
-      if not value then
-        drop[#drop + 1] = field
-      else
-        put[#put + 1] = field
-        put[#put + 1] = value
-      end
+local function save(r)
+  local put, drop = {}, {}
+  for field in pairs(r.changed) do
+    local value = r.f[field]
+    if not value then
+      drop[#drop + 1] = field
+    else
+      put[#put + 1] = field
+      put[#put + 1] = value
     end
-    if #put > 0 then redis.call('HSET', r.key, unpack(put)) end
-    if #drop > 0 then redis.call('HDEL', r.key, unpack(drop)) end
-    r.dirty = {}
+  end
+  if #put > 0 then redis.call('HSET', r.key, unpack(put)) end
+  if #drop > 0 then redis.call('HDEL', r.key, unpack(drop)) end
+  r.changed = {}
+end
+
+local function commit()
+  for _, bell in ipairs(bells) do set(bell.of, 'bell', redis.call(unpack(bell))) end
+  for _, r in ipairs(list) do
+    if r.dirty then
+      redis.call('SET', r.key, cmsgpack.pack(r.f))
+      r.dirty = false
+    elseif r.changed and next(r.changed) then
+      save(r)
+    end
   end
   if counter then redis.call('SET', TAG .. SEG.counter, int(counter)) end
-  for _, w in ipairs(pending) do
-    local reply = redis.call(unpack(w))
-    if w.after then w.after(reply) end
+  for _, w in ipairs(pending) do redis.call(unpack(w)) end
+end
+
+local function whole(decide)
+  return function()
+    local reply = decide()
+    check()
+    return reply
   end
 end
 
 local function each(decide)
-  local replies = {}
+  local replies, decided = {}, whole(decide)
   for n = 1, N do
     local size = tonumber(arg())
     local stop = cursor + size
-    pending = {}
-    local fine, reply = pcall(decide)
+    pending, bells = {}, {}
+    local fine, reply = pcall(decided)
     if fine then
       commit()
     else
       -- What the item meant to change is forgotten; what others wrote is read again.
-      records, list, counter = {}, {}, nil
+      records, list, kinds, unchecked, counter = {}, {}, {}, {}, nil
       if type(reply) ~= 'table' or reply.err then
         reply = { 'fault', tostring(type(reply) == 'table' and reply.err or reply) }
       end
@@ -174,10 +235,10 @@ end
 -- For sweeps: what is due but cannot be read keeps its place in the list of what is due, only not at the head, where it
 -- would hold up all others. `index` and `name` are that list, `member` its place in it.
 local function unless_corrupt(index, name, member, decide)
-  local fine, reply = pcall(decide)
+  local fine, reply = pcall(whole(decide))
   if fine then return reply end
   if type(reply) ~= 'table' or reply[1] ~= 'corrupt' then error(reply, 0) end
-  records, list, pending, counter = {}, {}, {}, nil
+  records, list, pending, bells, kinds, unchecked, counter = {}, {}, {}, {}, {}, {}, nil
   write('ZADD', index, name, int(now + KEEP_PARKED), member)
   return reply
 end
@@ -204,6 +265,17 @@ local function offer(r)
   write('ZADD', 'ready', pool_of(r), int(next_number() - tonumber(r.f.priority or '0') * 4398046511104), r.id)
   write('SADD', 'pools', nil, pool_of(r))
   ring_ready(r)
+end
+
+-- Fields of a run that is new; `fields` may say otherwise.
+local function create(r, fields)
+  local state = r.f.state
+  r.f = fields
+  for field, value in pairs({ state = state, seq = '0', fence = '0', tries = '0', left = '0', created = int(now) }) do
+    fields[field] = fields[field] or value
+  end
+  if fields.build == '' then fields.build = nil end
+  r.dirty, r.exists = true, true
 end
 
 local function unlease(r)
@@ -264,10 +336,11 @@ end
 
 local function ring_interrupt(i)
   local f = i.f
-  local added = write('XADD', 'interrupts', nil, '*', 'for', f.audience, 'interrupt', i.id, 'run', f.run, 'session',
+  local name = key('interrupts')
+  need('interrupts', name, 'stream')
+  bells[#bells + 1] = { 'XADD', name, '*', 'for', f.audience, 'interrupt', i.id, 'run', f.run, 'session',
     f.session, 'queue', f.queue, 'agent', f.agent, 'build', f.build or '', 'kind', f.kind, 'tool', f.tool or '',
-    'expiry', f.expiry or '', 'mode', f.mode or '')
-  added.after = function(id) redis.call('HSET', i.key, 'bell', id) end
+    'expiry', f.expiry or '', 'mode', f.mode or '', of = i }
   write('ZADD', 'unseen', f.audience, int(now), i.id)
 end
 
@@ -339,8 +412,7 @@ end
 local function early_answer(early, field)
   local packed = early.f[field]
   if not packed then return nil end
-  local fine, said = pcall(cmsgpack.unpack, packed)
-  if not fine or type(said) ~= 'table' or #said < 7 then error({ 'corrupt', early.key, 'record of another program' }) end
+  local said = unpacked(early.key, packed, 7)
   return { op = said[1], kind = said[2], mark = said[3], slot = said[4], action = said[5], seen = said[6], by = said[7] }
 end
 
@@ -349,7 +421,7 @@ local function expire(i)
   local f = i.f
   local op = 'expire ' .. (f.moved or '0')
   if f.expiry == EXPIRY.DEFAULT then
-    local bytes = redis.call('GET', key('default', i.id, 'string'))
+    local bytes = read('GET', key('default', i.id))
     if bytes then
       write('SET', 'verdict', i.id, bytes)
       set(i, 'verdict', i.id)

@@ -18,9 +18,8 @@ return each(function()
   if not_after > now + longest then return { 'invalid', 'not_after' } end --@guard adopt-window
   move(r, 'adopt', RUN.LEASED)
   local ends = int(now + lease)
-  for field, value in pairs({ session = session, queue = queue, agent = agent, build = build, priority = priority,
-    seq = '0', fence = '1', tries = '1', left = '0', start_op = 'adopt:' .. nonce, nonce = nonce, holder = holder,
-    lease_until = ends, created = int(now) }) do set(r, field, value) end
+  create(r, { session = session, queue = queue, agent = agent, build = build, priority = priority,
+    fence = '1', tries = '1', start_op = 'adopt:' .. nonce, nonce = nonce, holder = holder, lease_until = ends })
   write('SET', 'input', id, input)
   write('ZADD', 'timers', nil, ends, 'r ' .. id)
   write('SADD', 'pools', nil, pool_of(r))

@@ -95,7 +95,7 @@ return each(function()
   if a.interrupt == '' then return by_call(a) end
   local i = load('interrupt', a.interrupt)
   local mark = a.interrupt .. ' ' .. a.op
-  a.receipt = tonumber(redis.call('ZSCORE', key('unknown', nil, 'zset'), mark) or '0') > now
+  a.receipt = tonumber(read('ZSCORE', key('unknown'), mark) or '0') > now
   if i.exists then return decide(i, a) end
   -- Told no once, always no: the same question may be asked again under the same id after the server lost it.
   write('ZREMRANGEBYSCORE', 'unknown', nil, '-inf', int(now))

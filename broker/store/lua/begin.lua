@@ -22,10 +22,10 @@ end
 
 -- How it ended: as the journal has it, or as its question did.
 local function ended(a, interrupt, journal)
-  local stored = redis.call('HGET', journal, 'r ' .. a.entry)
+  local stored = read('HGET', journal, 'r ' .. a.entry)
   if stored then return { 'stored', stored } end
   -- Completed before it was asked about: the pause that asks finds the answer.
-  if string.sub(interrupt, 1, 6) == 'early_' then return { 'wait', redis.call('HGET', journal, 'h ' .. a.entry) or '' } end --@guard early-waits
+  if string.sub(interrupt, 1, 6) == 'early_' then return { 'wait', read('HGET', journal, 'h ' .. a.entry) or '' } end --@guard early-waits
   if interrupt ~= a.interrupt then return { 'asked', interrupt } end
   return { 'settled', interrupt }
 end
@@ -38,7 +38,7 @@ return each(function()
   if not holds(r, a.fence, a.nonce) then return { 'stale_lease', r.f.state or '' } end
   local state, attempt, digest, interrupt, fence = call_record(a.run, a.entry)
   if state ~= 'none' and digest ~= a.digest then return { 'mismatch', digest } end --@guard journal-digest
-  local journal = key('journal', a.run, 'hash')
+  local journal = key('journal', a.run)
   if state == CALL.RESOLVED then return ended(a, interrupt, journal) end --@guard journal-stored
   local begun = state == CALL.PENDING_RESULT or state == CALL.AWAITING_COMPLETION
   local gated = a.gated == '1' or state == CALL.AWAITING_CONFIRMATION
@@ -49,11 +49,11 @@ return each(function()
     local stop = gated and gate(a, interrupt)
     if stop then return stop end
   end
-  local handle = redis.call('HGET', journal, 'h ' .. a.entry)
+  local handle = read('HGET', journal, 'h ' .. a.entry)
   if state == CALL.AWAITING_COMPLETION and handle then return { 'wait', handle } end
   -- What it may run by is read again before it runs, so whoever begins it has to know the question.
   if begun and interrupt ~= '' and interrupt ~= a.interrupt then return { 'asked', interrupt } end
-  local token = redis.call('HGET', journal, 't ' .. a.entry) or a.token
+  local token = read('HGET', journal, 't ' .. a.entry) or a.token
   if begun and fence == a.fence then return { 'run', attempt, token, interrupt } end
   if begun and a.again ~= '1' then return { 'doubt', attempt, token } end --@guard doubt
   local after = a.long == '1' and CALL.AWAITING_COMPLETION or CALL.PENDING_RESULT

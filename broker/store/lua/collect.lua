@@ -26,7 +26,7 @@ local function drop_run()
     drop_keys(interrupt, verdict)
     if call ~= '' then forget(session, call, interrupt) end
   end
-  for _, call in ipairs(redis.call('HKEYS', key('calls', id, 'hash'))) do forget(session, call, '~' .. id) end
+  for _, call in ipairs(read('HKEYS', key('calls', id))) do forget(session, call, '~' .. id) end
   for _, kind in ipairs({ 'run', 'input', 'state', 'calls', 'journal', 'result', 'errors' }) do write('DEL', kind, id) end
 end
 
@@ -35,9 +35,9 @@ local function needed(run, call, about)
   local r = load('run', run)
   if not r.exists or r.f.state == RUN.FINISHED or r.f.state == RUN.WITHDRAWN then return false end
   local _, _, _, interrupt = call_record(run, call)
-  local journal = key('journal', run, 'hash')
-  if interrupt ~= about or redis.call('HGET', journal, 'r ' .. call) then return false end
-  return kinds[journal] == 'hash' or string.sub(about, 1, 6) == 'early_'
+  local journal = key('journal', run)
+  if interrupt ~= about or read('HGET', journal, 'r ' .. call) then return false end
+  return redis.call('EXISTS', journal) == 1 or string.sub(about, 1, 6) == 'early_'
 end
 
 local function later(member, span)
@@ -55,9 +55,9 @@ end
 
 local function trim_history(member)
   local session = arg()
-  local name = key('history', session, 'list')
+  local name = key('history', session)
   local old = 0
-  for _, entry in ipairs(redis.call('LRANGE', name, 0, 499)) do
+  for _, entry in ipairs(read('LRANGE', name, 0, 499)) do
     if (tonumber(string.sub(entry, 1, 16)) or 0) > now - KEEP_HISTORY then break end
     old = old + 1
   end
@@ -89,7 +89,7 @@ local DROP = { r = drop_run, i = drop_interrupt, e = drop_early }
 return each(function()
   local member, kind = arg(), arg()
   return unless_corrupt('retention', nil, member, function()
-    local due_at = tonumber(redis.call('ZSCORE', key('retention', nil, 'zset'), member) or '0')
+    local due_at = tonumber(read('ZSCORE', key('retention'), member) or '0')
     if due_at == 0 or due_at > now then return { 'nothing' } end --@guard retention
     if kind == 'h' then
       trim_history(member)

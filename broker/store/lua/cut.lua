@@ -14,7 +14,7 @@ return each(function()
   if r.f.cut == number then return { 'ok' } end --@guard cut-once
   if tonumber(number) ~= tonumber(r.f.cut or '0') + 1 then return { 'conflict', 'cut', r.f.cut or '0' } end --@guard cut-order
   local gone, parts = {}, {}
-  local packed = redis.call('HGETALL', key('calls', id, 'hash'))
+  local packed = read('HGETALL', key('calls', id))
   for n = 1, #packed, 2 do
     if string.match(packed[n + 1], '^%S+') == CALL.RESOLVED then --@guard cut-begun
       gone[#gone + 1] = packed[n]

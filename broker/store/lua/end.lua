@@ -9,7 +9,7 @@ return each(function()
   local r = load('run', id)
   if not holds(r, fence, nonce) then return { 'stale_lease', r.f.state or '' } end
   local state, attempt, digest, interrupt = call_record(id, entry)
-  local stored = redis.call('HGET', key('journal', id, 'hash'), 'r ' .. entry)
+  local stored = read('HGET', key('journal', id), 'r ' .. entry)
   if stored then return { 'replayed', stored } end --@guard end-final
   if state == CALL.RESOLVED and string.sub(interrupt, 1, 6) == 'early_' then return { 'completed' } end --@guard end-early
   if (state == 'none') ~= (refused ~= '') then return { 'conflict', 'entry', state } end --@guard end-begun

@@ -1,24 +1,14 @@
 -- lease: one ready run (or one whose lease has run out) for the caller alone. Safe to repeat with the same nonce.
 -- KEYS  per item: run, ready, timers, retention, history, counter, dead, dispositions, errors
 -- ARGV  per item: size, run, nonce, sequence (empty: whatever it is at), holder, lease
--- Reply per item: leased, then name and value of every field of the run | nothing state
+-- Reply per item: leased record | nothing state
 return each(function()
   local id, nonce, seq, holder, lease = arg(), arg(), arg(), arg(), tonumber(arg())
   local r = load('run', id)
   local f = r.f
   if not r.exists then return { 'nothing', '' } end
-  local function given()
-    local reply = { 'leased' }
-    for field, value in pairs(f) do
-      if value then
-        reply[#reply + 1] = field
-        reply[#reply + 1] = value
-      end
-    end
-    return reply
-  end
   if seq ~= '' and f.seq ~= seq then return { 'nothing', f.state } end --@guard lease-seq
-  if f.state == RUN.LEASED and f.nonce == nonce then return given() end
+  if f.state == RUN.LEASED and f.nonce == nonce then return { 'leased', cmsgpack.pack(f) } end
   local over = f.state == RUN.LEASED and tonumber(f.lease_until) <= now
   if f.state ~= RUN.READY and not over then return { 'nothing', f.state } end --@guard lease-state
   if f.ready_at and tonumber(f.ready_at) > now then return { 'nothing', f.state } end --@guard back-off
@@ -39,5 +29,5 @@ return each(function()
   set(r, 'shown', f.fresh or '')
   write('ZADD', 'timers', nil, f.lease_until, 'r ' .. id)
   history(f.session, 'leased', { run = id, seq = f.seq, state = RUN.LEASED, detail = holder, op = f.fence })
-  return given()
+  return { 'leased', cmsgpack.pack(f) }
 end)

@@ -3,16 +3,11 @@
 -- ARGV  per item: size, then name and value of each setting
 -- Reply per item: created | found, then name and value of each setting it has
 return each(function()
-  local r = load('meta')
-  local reply = { r.exists and 'found' or 'created' }
-  local count = tonumber(arg())
-  for _ = 1, count do
-    local name, value = arg(), arg()
-    if reply[1] == 'created' then set(r, name, value) end
-  end
-  for name, value in pairs(r.f) do
-    reply[#reply + 1] = name
-    reply[#reply + 1] = value
-  end
+  local found = read('HGETALL', key('meta'))
+  local reply, count = { #found > 0 and 'found' or 'created' }, tonumber(arg())
+  local given = {}
+  for n = 1, 2 * count do given[n] = arg() end
+  if #found == 0 then write('HSET', 'meta', nil, unpack(given)) end
+  for _, part in ipairs(#found > 0 and found or given) do reply[#reply + 1] = part end
   return reply
 end)

@@ -26,7 +26,7 @@ end
 
 -- Whether a reader of the group still gets the entry: not handed out yet, or in the hands of one.
 local function reaches(stream, group, bell)
-  if #redis.call('XRANGE', stream, bell, bell, 'COUNT', 1) == 0 then return false end
+  if #read('XRANGE', stream, bell, bell, 'COUNT', 1) == 0 then return false end
   local last = handed_out(stream)[group]
   if not last or after(bell, last) then return true end --@guard ring-ahead
   return last ~= nil and #redis.call('XPENDING', stream, group, bell, bell, 1) > 0 --@guard ring-pending
@@ -40,10 +40,10 @@ return each(function()
       write('ZREM', 'unseen', i.f.audience or group, id)
       return { 'nothing' }
     end
-    local rung = tonumber(redis.call('ZSCORE', key('unseen', i.f.audience, 'zset'), id))
+    local rung = tonumber(read('ZSCORE', key('unseen', i.f.audience), id))
     if not rung then return { 'nothing' } end --@guard ring-seen
     if rung and rung > now - period then return { 'waits' } end --@guard ring-period
-    local stream = key('interrupts', nil, 'stream')
+    local stream = key('interrupts')
     if i.f.bell and reaches(stream, group, i.f.bell) then --@guard ring-lost
       write('ZADD', 'unseen', i.f.audience, int(now), id) --@guard ring-lost
       return { 'waits' } --@guard ring-lost

@@ -5,7 +5,7 @@
 -- Reply per item: rung n
 return each(function()
   local pool, most = arg(), tonumber(arg())
-  local waiting = redis.call('ZCARD', key('ready', pool, 'zset'))
+  local waiting = read('ZCARD', key('ready', pool))
   local rings = math.min(waiting, most)
   for n = 1, rings do write('XADD', 'bell', pool, '*', 'run', '', 'seq', '') end
   return { 'rung', int(rings) }

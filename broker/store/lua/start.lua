@@ -14,8 +14,7 @@ return each(function()
   if not_after <= now then return { 'unknown' } end --@guard start-in-time
   if not_after > now + longest then return { 'invalid', 'not_after' } end --@guard start-window
   move(r, 'start', RUN.READY)
-  for field, value in pairs({ session = session, queue = queue, agent = agent, build = build, priority = priority,
-    seq = '0', fence = '0', tries = '0', left = '0', start_op = op, created = int(now) }) do set(r, field, value) end
+  create(r, { session = session, queue = queue, agent = agent, build = build, priority = priority, start_op = op })
   write('SET', 'input', id, input)
   offer(r)
   history(session, 'started', { run = id, seq = '0', state = RUN.READY, by = by, op = op })

@@ -4,24 +4,19 @@
 -- KEYS  per item: run, state, input, calls, active, early, aliases, timers, retention, history, counter, ready, pools,
 --       bell, interrupts, dispositions, open, and per interrupt (old and new): interrupt, question, default, unseen,
 --       open_queue, open_tool, open_kind
--- ARGV  per item: size, run, session, queue, agent, build, priority, op, digest, seq, mode, replace, fence, nonce,
---       not_after, longest window, by, input, state, number of kept ids, the ids, number of interrupts, and for each:
---       id, kind, tool, call, action digest, content digest, deadline (empty: never, +n: n from now, n: absolute),
---       expiry, audience, offers, labels, early (digests of early verdicts that were looked at, see _pause; *: none
---       needs it), default answer, its kind, mark and action digest, record
+-- ARGV  per item: size, a packed map (run, session, queue, agent, build, priority, op, digest, seq, mode, replace, fence,
+--       nonce, not_after, longest window, by, kept ids, count of interrupts), input, state, and for each interrupt: id,
+--       early (digests of early verdicts that were looked at, see _pause; *: none needs it), default answer, question,
+--       and a packed map of the fields its record begins with. Its deadline: absent never, +n n from now, n absolute
 -- Reply per item: accepted state | replayed state | conflict | stale_lease | unknown | invalid | recheck
 --@use _pause
 local function arguments()
-  local a = {}
-  for _, name in ipairs({ 'run', 'session', 'queue', 'agent', 'build', 'priority', 'op', 'digest', 'seq', 'mode', 'replace',
-    'fence', 'nonce', 'not_after', 'longest', 'by', 'input', 'state' }) do a[name] = arg() end
-  a.keep, a.questions, a.not_after, a.longest = {}, {}, tonumber(a.not_after), tonumber(a.longest)
-  for _ = 1, tonumber(arg()) do a.keep[arg()] = true end
-  for n = 1, tonumber(arg()) do
-    local q = {}
-    for _, name in ipairs({ 'id', 'kind', 'tool', 'call', 'action', 'digest', 'deadline', 'expiry', 'audience', 'offers',
-      'labels', 'early', 'default', 'default_kind', 'default_mark', 'default_action', 'record' }) do q[name] = arg() end
-    a.questions[n] = q
+  local a = cmsgpack.unpack(arg())
+  a.input, a.state, a.kept, a.questions = arg(), arg(), {}, {}
+  a.not_after, a.longest = tonumber(a.not_after), tonumber(a.longest)
+  for _, id in ipairs(words(a.keep)) do a.kept[id] = true end
+  for n = 1, tonumber(a.count) do
+    a.questions[n] = { id = arg(), early = arg(), default = arg(), record = arg(), fields = cmsgpack.unpack(arg()) }
   end
   return a
 end
@@ -30,19 +25,17 @@ end
 local function permit(r, a)
   local f = r.f
   if not r.exists then
-    if a.nonce ~= '' then return nil, { 'stale_lease', '' } end
+    if a.nonce then return nil, { 'stale_lease', '' } end
     if a.seq ~= '1' then return nil, { 'conflict', 'run', '' } end --@guard suspend-first
     if a.not_after <= now then return nil, { 'unknown' } end --@guard suspend-in-time
     if a.not_after > now + a.longest then return nil, { 'invalid', 'not_after' } end --@guard suspend-window
-    for field, value in pairs({ session = a.session, queue = a.queue, agent = a.agent, build = a.build,
-      priority = a.priority, fence = '0', tries = '0', left = '0', start_op = a.op, created = int(now) }) do
-      set(r, field, value)
-    end
+    create(r, { session = a.session, queue = a.queue, agent = a.agent, build = a.build, priority = a.priority,
+      start_op = a.op })
     write('SET', 'input', r.id, a.input)
     return 'suspend'
   end
   if f.session ~= a.session then return nil, { 'conflict', 'session', f.state } end --@guard suspend-session
-  if a.nonce ~= '' then
+  if a.nonce then
     if not holds(r, a.fence, a.nonce) then return nil, { 'stale_lease', f.state } end
     if tonumber(a.seq) ~= tonumber(f.seq) + 1 then return nil, { 'conflict', 'sequence', f.seq } end --@guard suspend-seq
     expire_due(r)
@@ -58,20 +51,19 @@ end
 return each(function()
   local a = arguments()
   local r = load('run', a.run)
-  local f = r.f
-  if r.exists and f.suspend_op == a.op and f.seq == a.seq then
-    if f.suspend_digest ~= a.digest then return { 'conflict', 'digest', f.state } end --@guard point-digest
+  if r.exists and r.f.suspend_op == a.op and r.f.seq == a.seq then
+    if r.f.suspend_digest ~= a.digest then return { 'conflict', 'digest', r.f.state } end --@guard point-digest
     ring_all(r)
-    return { 'replayed', f.state }
+    return { 'replayed', r.f.state }
   end
-  local shown = f.shown
+  local shown = r.f.shown
   local operation, refusal = permit(r, a)
   if not operation then return refusal end
-  local ids, fresh = carry(r, a.seq, a.mode, a.keep, shown, a.op, a.by)
+  local f = r.f
+  local ids, fresh = carry(r, a.seq, a.mode, a.kept, shown, a.op, a.by)
   if f.state == RUN.LEASED then unlease(r) end
   move(r, operation, RUN.WAITING)
-  for field, value in pairs({ seq = a.seq, suspend_op = a.op, suspend_digest = a.digest, mode = a.mode,
-    suspended = int(now), tries = '0' }) do set(r, field, value) end
+  f.seq, f.suspend_op, f.suspend_digest, f.mode, f.suspended, f.tries = a.seq, a.op, a.digest, a.mode, int(now), '0'
   for _, q in ipairs(a.questions) do ids[#ids + 1] = q.id end
   set(r, 'ids', table.concat(ids, ' '))
   set(r, 'fresh', table.concat(fresh, ' '))
@@ -81,7 +73,7 @@ return each(function()
   -- Each question leaves an entry; a pause that only keeps old ones leaves its own.
   if #a.questions == 0 then history(a.session, 'suspended', { run = a.run, seq = a.seq, op = a.op, detail = 'kept' }) end
   for _, q in ipairs(a.questions) do
-    if q.call ~= '' then match_early(r, a.session, a.seq, q) end --@guard early-match
+    if q.fields.call then match_early(r, a.session, a.seq, q) end --@guard early-match
   end
   local over = tonumber(f.left) == 0
   if f.state == RUN.WAITING and #fresh > 0 and (over or a.mode == MODE.EACH) then make_ready(r, 'settle') end --@guard carry-ready

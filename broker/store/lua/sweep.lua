@@ -5,7 +5,7 @@
 -- Reply per item: yes now | no holder
 return each(function()
   local name, span = arg(), tonumber(arg())
-  local holder = redis.call('GET', key('sweeper', nil, 'string'))
+  local holder = read('GET', key('sweeper'))
   -- Names begin with what their process may do: one that may write verdicts does more, and takes the right over.
   local stronger = holder and string.sub(name, 1, 2) == 'd ' and string.sub(holder, 1, 2) ~= 'd '
   if holder and holder ~= name and not stronger then return { 'no', holder } end --@guard sweep-held

@@ -10,6 +10,7 @@ from broker.testing import RunningServer
 from tests.clients.asking import refund, render
 from tests.clients.watching import place, reads, sweeps, works
 from tests.clock import Clock
+from tests.records import changed
 
 
 def troubles(found: Checked) -> list[Trouble]:
@@ -108,7 +109,8 @@ async def test_records_that_cannot_be_read(broker: AsyncBroker) -> None:
     p = place(broker)
     asked = [await broker.suspend("support", refund(call=f"c{n}"), session="s") for n in range(3)]
     await call("SET", p.key("question", asked[0].interrupt_ids[0]), b"\xff")
-    await call("HSET", p.key("run", asked[1].run_id), "state", "odd")
+    key = p.key("run", asked[1].run_id)
+    await call("SET", key, changed(await call("GET", key), state="odd"))
     await call("DEL", p.key("interrupt", asked[2].interrupt_ids[0]))
     found = await broker.check()
     unreadable = [one for one in found.findings if one.trouble is Trouble.UNREADABLE]
@@ -125,8 +127,10 @@ async def test_what_does_not_fit_together(broker: AsyncBroker) -> None:
     call: Any = broker._link.client.execute_command
     p = place(broker)
     asked = [await broker.suspend("support", refund(call=f"c{n}"), session="s") for n in range(2)]
-    await call("HSET", p.key("interrupt", asked[0].interrupt_ids[0]), "state", "expired")
-    await call("HSET", p.key("run", asked[1].run_id), "state", "finished")
+    key = p.key("interrupt", asked[0].interrupt_ids[0])
+    await call("SET", key, changed(await call("GET", key), state="expired"))
+    key = p.key("run", asked[1].run_id)
+    await call("SET", key, changed(await call("GET", key), state="finished"))
     third = await broker.suspend("support", refund(call="c3"), session="s")
     await broker.inbox.answer(third.interrupt_ids[0], Approve())
     await broker.queue("agents").lease(("support",))

@@ -1,6 +1,7 @@
 """Why a run stands where it stands: one run of each kind, stuck and not."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -8,6 +9,7 @@ from broker import Approve, AsyncBroker, Cause, Corrupt, Mode, OnExpiry, RunStat
 from tests.clients.asking import ADA, refund, render
 from tests.clients.watching import place, reads, sweeps, works
 from tests.clock import Clock
+from tests.records import changed
 
 
 async def test_a_question_that_a_group_reads_waits_for_it(broker: AsyncBroker) -> None:
@@ -179,7 +181,9 @@ async def test_a_question_that_cannot_be_read_can_only_be_cancelled(broker: Asyn
     found = await broker.runs.why(paused.run_id or "")
     assert found.awaited[0].problem is not None
     assert f"broker cancel {one}" in found.remedy
-    await broker._link.client.execute_command("HSET", place(broker).key("run", paused.run_id), "state", "odd")
+    call: Any = broker._link.client.execute_command
+    key = place(broker).key("run", paused.run_id)
+    await call("SET", key, changed(await call("GET", key), state="odd"))
     with pytest.raises(Corrupt):
         await broker.runs.why(paused.run_id or "")
 
@@ -187,7 +191,8 @@ async def test_a_question_that_cannot_be_read_can_only_be_cancelled(broker: Asyn
 async def test_a_run_that_waits_for_nothing_is_stuck(broker: AsyncBroker) -> None:
     paused = await broker.suspend("support", refund(), session="s")
     key = place(broker).key("interrupt", paused.interrupt_ids[0])
-    await broker._link.client.execute_command("HSET", key, "state", "expired")
+    call: Any = broker._link.client.execute_command
+    await call("SET", key, changed(await call("GET", key), state="expired"))
     found = await broker.runs.why(paused.run_id or "")
     assert (found.stuck, found.awaited) == (True, ())
     assert "broker withdraw" in found.remedy

@@ -11,6 +11,7 @@ from broker.testing import RunningServer
 from tests.clients.asking import refund, render
 from tests.clients.watching import place, reads, sweeps, works
 from tests.clock import Clock
+from tests.records import changed
 
 
 def troubles(found: Checked) -> list[Trouble]:
@@ -109,7 +110,8 @@ def test_records_that_cannot_be_read(broker: Broker) -> None:
     p = place(broker)
     asked = [broker.suspend("support", refund(call=f"c{n}"), session="s") for n in range(3)]
     call("SET", p.key("question", asked[0].interrupt_ids[0]), b"\xff")
-    call("HSET", p.key("run", asked[1].run_id), "state", "odd")
+    key = p.key("run", asked[1].run_id)
+    call("SET", key, changed(call("GET", key), state="odd"))
     call("DEL", p.key("interrupt", asked[2].interrupt_ids[0]))
     found = broker.check()
     unreadable = [one for one in found.findings if one.trouble is Trouble.UNREADABLE]
@@ -126,8 +128,10 @@ def test_what_does_not_fit_together(broker: Broker) -> None:
     call: Any = broker._link.client.execute_command
     p = place(broker)
     asked = [broker.suspend("support", refund(call=f"c{n}"), session="s") for n in range(2)]
-    call("HSET", p.key("interrupt", asked[0].interrupt_ids[0]), "state", "expired")
-    call("HSET", p.key("run", asked[1].run_id), "state", "finished")
+    key = p.key("interrupt", asked[0].interrupt_ids[0])
+    call("SET", key, changed(call("GET", key), state="expired"))
+    key = p.key("run", asked[1].run_id)
+    call("SET", key, changed(call("GET", key), state="finished"))
     third = broker.suspend("support", refund(call="c3"), session="s")
     broker.inbox.answer(third.interrupt_ids[0], Approve())
     broker.queue("agents").lease(("support",))

@@ -6,6 +6,7 @@ from broker import Accepted, Broker, Conflict, InvalidInput, Replayed, RunState,
 from broker.store.keys import Keyspace, Pool
 from broker.testing import RunningServer
 from tests.clients.asking import ADA
+from tests.records import fields
 
 
 def dead_run(broker: Broker, session: str = "s") -> str:
@@ -62,7 +63,7 @@ def test_what_cannot_be_read_holds_up_nobody(broker: Broker, server: RunningServ
     failed = broker.runs.get(run.id)
     assert failed.tries == 1
     with redis.Redis.from_url(server.url) as client:
-        assert client.hget(p.key("run", ids[2]), "state") == b"ready"  # failed once, and comes back
+        assert fields(client.get(p.key("run", ids[2])))["state"] == b"ready"  # failed once, and comes back
 
 
 def test_a_dead_run_is_seen_and_sent_back(broker: Broker) -> None:

@@ -2,6 +2,7 @@
 """Why a run stands where it stands: one run of each kind, stuck and not."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from broker import Approve, Broker, Cause, Corrupt, Mode, OnExpiry, RunState, Un
 from tests.clients.asking import ADA, refund, render
 from tests.clients.watching import place, reads, sweeps, works
 from tests.clock import Clock
+from tests.records import changed
 
 
 def test_a_question_that_a_group_reads_waits_for_it(broker: Broker) -> None:
@@ -180,7 +182,9 @@ def test_a_question_that_cannot_be_read_can_only_be_cancelled(broker: Broker) ->
     found = broker.runs.why(paused.run_id or "")
     assert found.awaited[0].problem is not None
     assert f"broker cancel {one}" in found.remedy
-    broker._link.client.execute_command("HSET", place(broker).key("run", paused.run_id), "state", "odd")
+    call: Any = broker._link.client.execute_command
+    key = place(broker).key("run", paused.run_id)
+    call("SET", key, changed(call("GET", key), state="odd"))
     with pytest.raises(Corrupt):
         broker.runs.why(paused.run_id or "")
 
@@ -188,7 +192,8 @@ def test_a_question_that_cannot_be_read_can_only_be_cancelled(broker: Broker) ->
 def test_a_run_that_waits_for_nothing_is_stuck(broker: Broker) -> None:
     paused = broker.suspend("support", refund(), session="s")
     key = place(broker).key("interrupt", paused.interrupt_ids[0])
-    broker._link.client.execute_command("HSET", key, "state", "expired")
+    call: Any = broker._link.client.execute_command
+    call("SET", key, changed(call("GET", key), state="expired"))
     found = broker.runs.why(paused.run_id or "")
     assert (found.stuck, found.awaited) == (True, ())
     assert "broker withdraw" in found.remedy

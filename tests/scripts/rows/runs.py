@@ -6,6 +6,7 @@ from datetime import timedelta
 from broker.core.states import Mode
 from broker.store.commands import runs
 from broker.store.commands.runs import Leased, Place
+from tests.records import poke
 
 from ..world import World, approval
 from .case import Case, of_run, row, said
@@ -215,7 +216,7 @@ def _(w: World) -> Case:
     place, lease, _ids = each(w)
     w.fail(lease, final=True)
     # By hand: a run that dies in this mode had news. The table says all the same what would become of one without.
-    w.client.hdel(w.key("run", place.run), "fresh")
+    poke(w.client, w.key("run", place.run), fresh=None)
     return of_run(w, place, lambda: w.requeue(place, lease.token.fence).code)
 
 
