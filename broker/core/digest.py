@@ -21,14 +21,16 @@ _PLAIN_DOWN_TO: Final = -6
 _QUICK: Final = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
 ).encode
-_MAYBE_FLOAT: Final = re.compile(r"[0-9](?:\.[0-9]|e[+-])")
+_ODD_FLOAT: Final = re.compile(r"[0-9](?:\.0(?![0-9])|e[+-])")
+"""What a float may look like that ECMAScript prints in another way; a text that looks like it does no harm."""
 
 
 def canonical_json(value: JSON) -> bytes:
     """`value` (plain JSON, as `check_json` gives it) as RFC 8785 bytes: equal values, equal bytes; 1.0 is 1."""
     quick = _QUICK(value)
-    # The fast encoder differs in how it prints floats and in the order of keys outside ASCII, and in nothing else.
-    if quick.isascii() and not _MAYBE_FLOAT.search(quick):
+    # The fast encoder differs in how it prints whole and very large or small floats, and in the order of keys outside
+    # ASCII, and in nothing else.
+    if quick.isascii() and not _ODD_FLOAT.search(quick):
         return quick.encode()
     out: list[str] = []
     _emit(value, out)

@@ -1,6 +1,7 @@
 """What a pausing worker writes: the frozen state of the agent, and the questions it cannot go on without."""
 
 from datetime import timedelta
+from functools import cached_property
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, InstanceOf, StrictBytes, StrictInt
@@ -42,7 +43,7 @@ class Action(Model):
     tool: Id
     arguments: Json
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """`1:` and a SHA-256 over tool and canonical arguments: 1.0 and 1 agree, the order of keys is no matter."""
         return action_digest(self.tool, self.arguments)
@@ -234,7 +235,7 @@ class Interrupt(Model):
             return OnExpiry.DENY
         return OnExpiry.CANCEL if isinstance(self.kind, Custom | ScheduledPause) else OnExpiry.WAIT
 
-    @property
+    @cached_property
     def content_digest(self) -> str:
         """`1:` and a SHA-256 over everything a decider is shown; part of the interrupt's id and what `seen=` names."""
         wire = self.to_wire()

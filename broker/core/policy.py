@@ -17,6 +17,7 @@ from .fields import to_ms
 from .limits import JSON, LIMITS, Limits, check_count
 from .models import Action, Interrupt, InterruptState, PendingToolCall
 from .outcomes import Invalid
+from .wire import body
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
@@ -142,12 +143,19 @@ def _match(pending: Sequence[PendingToolCall], calls: dict[str, Action]) -> None
             raise InvalidInput(
                 field, "has no interrupt with its call and action", "one interrupt for each call"
             )
-        if action_digest(call.tool_name, call.arguments) != action.digest:
+        if not _same(call, action):
             raise InvalidInput(field, "differs from its interrupt's action", "the same tool and arguments")
     if missing := calls.keys() - set(ids):
         raise InvalidInput(
             "state.pending_tool_calls", f"lacks {len(missing)} calls", "one for each interrupt's call"
         )
+
+
+def _same(call: PendingToolCall, action: Action) -> bool:
+    """Whether a pending call is this action: equal bytes are equal values, and others may be (1.0 and 1)."""
+    if call.tool_name == action.tool and body(call.arguments) == body(action.arguments):
+        return True
+    return action_digest(call.tool_name, call.arguments) == action.digest
 
 
 def check_schema(schema: dict[str, JSON]) -> None:

@@ -8,7 +8,7 @@ and written back (P10). A repr shows only what a class lists in `SHOWN`: names, 
 
 import base64
 import binascii
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cache
@@ -66,6 +66,13 @@ class Model(BaseModel):
         return (
             (name, getattr(self, name)) for name in self.SHOWN if getattr(self, name) not in (None, (), "")
         )
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with other fields. What was worked out of the old ones, such as a digest, is left behind."""
+        made = super().model_copy(update=update, deep=deep)
+        for name in made.__dict__.keys() - type(self).model_fields.keys():
+            del made.__dict__[name]
+        return made
 
     def to_wire(self) -> dict[str, JSON]:
         """The plain map of this value: what `wire.encode` takes and, bytes apart, JSON."""

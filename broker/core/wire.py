@@ -33,18 +33,24 @@ def encode(
     Raises `InvalidInput` when the body is larger than `most` bytes or holds what MessagePack cannot.
     """
     try:
-        body: bytes = msgpack.packb(record, use_bin_type=True, strict_types=True)
+        plain = body(record)
     except (TypeError, ValueError, OverflowError):
-        body = b""
-    if not body:
+        plain = b""
+    if not plain:
         raise InvalidInput(field, "holds a value that cannot be stored", "plain JSON values and bytes")
     if most is not None:
-        check_size(field, len(body), most)
-    if len(body) > compress_over:
-        packed = zlib.compress(body, 1)
-        if len(packed) < len(body):
+        check_size(field, len(plain), most)
+    if len(plain) > compress_over:
+        packed = zlib.compress(plain, 1)
+        if len(packed) < len(plain):
             return _ZLIB_HEAD + packed
-    return _PLAIN_HEAD + body
+    return _PLAIN_HEAD + plain
+
+
+def body(value: JSON) -> bytes:
+    """A plain value as MessagePack: the same bytes only for the same value, 1.0 and 1 apart."""
+    packed: bytes = msgpack.packb(value, use_bin_type=True, strict_types=True)
+    return packed
 
 
 def decode(data: bytes, *, key: str = "") -> dict[str, JSON]:
@@ -58,9 +64,9 @@ def decode(data: bytes, *, key: str = "") -> dict[str, JSON]:
         raise Corrupt(key, f"its codec byte {codec} is not known")
     if codec & SEALED:
         raise Corrupt(key, "it is sealed, and this release cannot open sealed records")
-    body = _inflate(data, key) if codec & COMPRESSED else memoryview(data)[_HEAD:]
+    plain = _inflate(data, key) if codec & COMPRESSED else memoryview(data)[_HEAD:]
     try:
-        record = msgpack.unpackb(body, raw=False, strict_map_key=True, ext_hook=_no_extension)
+        record = msgpack.unpackb(plain, raw=False, strict_map_key=True, ext_hook=_no_extension)
     except (ValueError, TypeError, RecursionError, OverflowError):
         record = None
     if not isinstance(record, dict) or not all(type(name) is str for name in record):

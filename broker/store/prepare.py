@@ -29,8 +29,13 @@ EXPIRY_POLICY = Principal(id="policy:expiry", kind=PrincipalKind.SERVICE, verifi
 """Who a default answer is from."""
 
 
+NO_INPUT = InputRecord(input=None, metadata={}).to_bytes()
+
+
 def input_bytes(value: object, metadata: dict[str, object] | None, settings: Settings) -> bytes:
     """What a run is started with, as stored. Pydantic models are taken by their JSON form."""
+    if value is None and not metadata:
+        return NO_INPUT
     dump = getattr(value, "model_dump", None)
     plain = dump(mode="json") if callable(dump) else value
     record = InputRecord(input=check_json("input", plain), metadata=metadata or {})

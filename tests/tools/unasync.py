@@ -5,8 +5,8 @@
 
 The conversion is a table of substitutions on the text, so names have to be regular: what cannot be said by the
 table belongs in `_runtime.py` or `_wire.py`, which are written by hand on both sides with the same names. The
-formatter runs over the result, since lines get shorter. A substitution that changes nothing anywhere is an error: the table stays
-honest.
+formatter runs over the result, since lines get shorter. A substitution that changes nothing anywhere is an error:
+the table stays honest.
 """
 
 import argparse

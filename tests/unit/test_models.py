@@ -199,3 +199,15 @@ def test_p12_too_large_a_record_is_refused_when_it_is_written() -> None:
 def test_custom_is_the_default_kind() -> None:
     assert Interrupt().kind == Custom()
     assert Interrupt().to_wire() == {"kind": {"type": "custom"}, "payload": None, "reason": "custom"}
+
+
+def test_a_copy_with_other_fields_has_digests_of_its_own() -> None:
+    action = Action(tool="refund", arguments={"n": 1})
+    asked = Interrupt.approval(action, "c1")
+    assert asked.model_copy().content_digest == asked.content_digest
+    assert asked.model_copy(update={"message": "Now!"}).content_digest != asked.content_digest
+    assert (
+        action.model_copy(update={"arguments": {"n": 2}}).digest
+        == Action(tool="refund", arguments={"n": 2}).digest
+    )
+    assert action == Action(tool="refund", arguments={"n": 1})
