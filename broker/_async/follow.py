@@ -23,6 +23,8 @@ log = logging.getLogger("broker")
 BLOCK_MS = 1000
 MARGIN_SECONDS = 3.0
 LEAVE_SECONDS = 1.0
+LOOK_AGAIN_SECONDS = 0.05
+"""What was read so long ago is read again before it is delivered: it may have been settled meanwhile."""
 
 
 class Follower:
@@ -70,18 +72,21 @@ class Follower:
             while True:
                 try:
                     entries = await self._next()
-                    pause = 0.05
+                    opened = await self._open_records(entries)
+                    read_at, pause = monotonic(), 0.05
                 except (*FAULTS, OutOfMemory, Unavailable) as error:
                     self._fresh, pause = True, min(pause * 2, 1.0)
                     self._pass_over(error)
                     await sleep(pause)
                     continue
-                for entry in entries:
-                    try:
-                        record = await self._open_record(entry)
-                    except Unavailable:
-                        self._fresh = True  # this one and the rest are still this reader's
-                        break
+                for entry, found in zip(entries, opened, strict=True):
+                    record = found
+                    if record is not None and monotonic() - read_at > LOOK_AGAIN_SECONDS:
+                        try:
+                            (record,) = await self._open_records([entry])
+                        except Unavailable:
+                            self._fresh = True  # this one and the rest are still this reader's
+                            break
                     if record is not None:
                         yield Delivery(record, entry)
                     await self._acknowledge(entry)
@@ -184,8 +189,13 @@ class Follower:
             entries += await self._usable(p, reply[1])
         return entries
 
-    async def _open_record(self, entry: Entry) -> InterruptRecord | None:
-        asked = await self._link.fetch(reads.read_asked(entry.partition, entry.address.interrupt))
-        if asked is None or asked[1].state is not Settlement.OPEN:
-            return None
-        return asked[1]
+    async def _open_records(self, entries: list[Entry]) -> list[InterruptRecord | None]:
+        """The record of each entry's interrupt, None where it is not open."""
+        found: dict[str, InterruptRecord] = {}
+        for p in self._streams.values():
+            ids = [entry.address.interrupt for entry in entries if entry.partition == p]
+            for asked in await self._link.fetch(reads.read_all_asked(p, ids)):
+                if asked is not None and asked[1].state is Settlement.OPEN:
+                    self._link.asked.keep(asked)
+                    found[asked[1].id] = asked[1]
+        return [found.get(entry.address.interrupt) for entry in entries]

@@ -37,6 +37,7 @@ from ._runtime import (
 )
 from ._wire import Wire, at_once
 from .confirm import Confirming
+from .recent import Recent
 
 T = TypeVar("T")
 
@@ -75,6 +76,7 @@ class Link:
         self._answered = 0.0
         self._found: ns.Found | None = None
         self._confirming: Confirming | None = None
+        self.asked: Recent = Recent()
 
     # Opening and closing ---------------------------------------------------------------------------------------
 

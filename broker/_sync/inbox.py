@@ -77,6 +77,11 @@ class Inbox:
         who = self._who(by)
 
         def make() -> Command[Outcome] | Invalid:
+            known = self._link.asked.take(interrupt_id)
+            if known is not None:
+                fitting = prepare.said(known[1], answer, who, op=op, seen=seen)
+                if not isinstance(fitting, Invalid):
+                    return answers.answer(p, [(self._with_siblings(p, known[0]), fitting)])
             asked = self._link.fetch(reads.read_asked(p, interrupt_id))
             if asked is None:
                 said = prepare.verdict_of(None, interrupt_id, answer, who, op=op, seen=seen)

@@ -38,6 +38,7 @@ from ._runtime import (
 )
 from ._wire import Wire, at_once
 from .confirm import Confirming
+from .recent import Recent
 
 T = TypeVar("T")
 
@@ -76,6 +77,7 @@ class Link:
         self._answered = 0.0
         self._found: ns.Found | None = None
         self._confirming: Confirming | None = None
+        self.asked: Recent = Recent()
 
     # Opening and closing ---------------------------------------------------------------------------------------
 

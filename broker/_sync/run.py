@@ -80,18 +80,19 @@ class Run(Generic[T]):
     def load(self) -> None:
         """Reads what the run goes on from; done before it is handed over. Raises `Corrupt` for what cannot be read."""
         link, p = self._link, self._leased.partition
-        given, state = link.fetch(reads.read_input(p, self.id))
-        if given:
-            record = InputRecord.from_bytes(given, key=p.key("input", self.id))
+        shown = set(self._leased.text("shown").split())
+        found = link.fetch(reads.read_resume(p, self.id, self._leased.text("ids").split(), shown))
+        if found.input:
+            record = InputRecord.from_bytes(found.input, key=p.key("input", self.id))
             self.input, self.metadata = record.input, record.metadata
-        if state:
-            self.state = reads.frozen(state, p.key("state", self.id), self._leased.text("suspended"))
+        if found.state:
+            self.state = reads.frozen(found.state, p.key("state", self.id), self._leased.text("suspended"))
         if self.cut:
             self.checkpointed = link.fetch(entries.read_checkpoint(p, self.id))
-        self._old = link.fetch(address.read_addresses(p, self._leased.text("ids").split()))
-        shown = set(self._leased.text("shown").split())
-        slots = [(a.interrupt, a.verdict) for a in self._old if a.interrupt in shown]
-        self.interrupts = link.fetch(reads.read_interrupts(p, slots))
+        self._old = tuple(at for at, _ in found.asked)
+        early = [(a.interrupt, a.verdict) for a, one in found.asked if one and a.verdict not in ("", one.id)]
+        elsewhere = {one.id: one for one in link.fetch(reads.read_interrupts(p, early))}
+        self.interrupts = tuple(elsewhere.get(one.id, one) for _, one in found.asked if one is not None)
         for one in self.interrupts:
             shown.discard(one.id)
             if one.problem is not None or one.resolution is None:

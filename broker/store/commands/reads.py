@@ -1,6 +1,6 @@
 """What readers get: one interrupt, one run, pages of open interrupts, history, the fleet. Plain reads, no scripts."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from ...core.records import HistoryEntry, InterruptRecord, RunRecord
 from ..keys import Partition, Pool
 from .address import Address, address_of
 from .decode import history_entry, interrupt_record, run_record
-from .values import Arg, Read, pairs, record, text
+from .values import Arg, Read, pairs, record, text, usable
 
 
 def _commands(p: Partition, interrupt: str, slot: str = "") -> tuple[tuple[Arg, ...], ...]:
@@ -21,18 +21,32 @@ def _commands(p: Partition, interrupt: str, slot: str = "") -> tuple[tuple[Arg, 
     )
 
 
-def read_asked(p: Partition, interrupt: str) -> Read[tuple[Address, InterruptRecord] | None]:
+Asked = tuple[Address, InterruptRecord]
+"""Where an interrupt lies, and what it is."""
+
+
+def read_asked(p: Partition, interrupt: str) -> Read[Asked | None]:
     """One open interrupt with its question, and where it lies; None where there is none.
 
     Of a settled one the answer may be missing: an early verdict lies elsewhere (see `read_slots`).
     """
+    return Read(_commands(p, interrupt), lambda replies: _asked(p, interrupt, replies), forgiving=True)
 
-    def decode(replies: list[Any]) -> tuple[Address, InterruptRecord] | None:
-        found = interrupt_record(p, interrupt, replies)
-        at = address_of(p, interrupt, replies[0])
-        return (at, found) if found is not None and at is not None else None
 
-    return Read(_commands(p, interrupt), decode, forgiving=True)
+def _asked(p: Partition, interrupt: str, replies: Sequence[Any]) -> Asked | None:
+    found = interrupt_record(p, interrupt, replies)
+    at = address_of(p, interrupt, replies[0])
+    return (at, found) if found is not None and at is not None else None
+
+
+def read_all_asked(p: Partition, ids: Sequence[str]) -> Read[tuple[Asked | None, ...]]:
+    """As `read_asked`, of several."""
+    commands = tuple(command for one in ids for command in _commands(p, one))
+
+    def decode(replies: list[Any]) -> tuple[Asked | None, ...]:
+        return tuple(_asked(p, one, replies[3 * n : 3 * n + 3]) for n, one in enumerate(ids))
+
+    return Read(commands, decode, forgiving=True)
 
 
 def read_interrupts(p: Partition, ids: Sequence[tuple[str, str]]) -> Read[tuple[InterruptRecord, ...]]:
@@ -68,9 +82,36 @@ def read_run(p: Partition, run: str, *, lenient: bool = False) -> Read[RunRecord
     return Read(commands, lambda replies: run_record(p, run, replies, lenient=lenient), forgiving=True)
 
 
-def read_input(p: Partition, run: str) -> Read[tuple[bytes | None, bytes | None]]:
-    """The input of a run and the state of its last pause, as stored."""
-    return Read((("GET", p.key("input", run)), ("GET", p.key("state", run))), lambda r: (r[0], r[1]))
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """What a run goes on from, as stored: its input, its frozen state, and its interrupts in the order they were asked.
+
+    Of each interrupt where it lies, and its record where its answer was handed out.
+    """
+
+    input: bytes | None
+    state: bytes | None
+    asked: tuple[tuple[Address, InterruptRecord | None], ...]
+
+
+def read_resume(p: Partition, run: str, ids: Sequence[str], shown: Collection[str]) -> Read[Resume]:
+    """Everything a leased run goes on from. The answers in `shown` that came early lie elsewhere: see `read_slots`."""
+    commands: list[tuple[Arg, ...]] = [("GET", p.key("input", run)), ("GET", p.key("state", run))]
+    for one in ids:
+        commands += _commands(p, one) if one in shown else _commands(p, one)[:1]
+
+    def decode(replies: list[Any]) -> Resume:
+        given, state, *rest = replies
+        asked: list[tuple[Address, InterruptRecord | None]] = []
+        for one in ids:
+            size = 3 if one in shown else 1
+            mine, rest = rest[:size], rest[size:]
+            at = address_of(p, one, mine[0])
+            if at is not None:
+                asked.append((at, interrupt_record(p, one, mine) if size > 1 else None))
+        return Resume(usable(given, p.key("input", run)), usable(state, p.key("state", run)), tuple(asked))
+
+    return Read(tuple(commands), decode, forgiving=True)
 
 
 def read_state(p: Partition, run: str) -> Read[InterruptState | None]:

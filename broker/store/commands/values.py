@@ -212,12 +212,12 @@ def record(packed: Any, key: str) -> dict[str, bytes]:
     if packed is None:
         return {}
     try:
-        fields = msgpack.unpackb(packed, raw=True)
-    except (ValueError, TypeError, RecursionError, msgpack.exceptions.UnpackException):
-        fields = None
-    if not isinstance(fields, dict) or not all(isinstance(v, bytes) for v in fields.values()):
+        fields = {name.decode(): value for name, value in msgpack.unpackb(packed, raw=True).items()}
+    except (ValueError, TypeError, AttributeError, RecursionError, msgpack.exceptions.UnpackException):
+        fields = {"": None}
+    if not set(map(type, fields.values())) <= {bytes}:
         raise Corrupt(key, "it holds a record of another program")
-    return {text(name): value for name, value in fields.items()}
+    return fields
 
 
 def readable(reply: Any, key: str) -> dict[str, bytes] | None:
