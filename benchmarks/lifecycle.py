@@ -17,7 +17,7 @@ SERIES: Final = Series(
     name="lifecycle",
     floor=FLOOR,
     figures=("per_s", "server_us", "python_us"),
-    plans={FLOOR: Plan(5000, warm_up=512), LIKE: Plan(1200), "broker": Plan(300, warm_up=100)},
+    plans={FLOOR: Plan(5000, warm_up=512), LIKE: Plan(1200), "broker": Plan(2000, warm_up=256)},
 )
 
 

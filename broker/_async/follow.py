@@ -23,7 +23,7 @@ log = logging.getLogger("broker")
 BLOCK_MS = 1000
 MARGIN_SECONDS = 3.0
 LEAVE_SECONDS = 1.0
-LOOK_AGAIN_SECONDS = 0.05
+LOOK_AGAIN_SECONDS = 0.5
 """What was read so long ago is read again before it is delivered: it may have been settled meanwhile."""
 
 

@@ -44,9 +44,11 @@ class Address:
     @classmethod
     def parse(cls, interrupt: str, fields: dict[str, Any]) -> "Address":
         """The address in a record's or a doorbell entry's fields."""
-        f = {name: text(fields.get(name) or "") for name in INTERRUPT_FIELDS}
-        return cls(interrupt, f["run"], f["session"], Pool(f["queue"], f["agent"], f["build"]), f["kind"], f["tool"],
-                   f["audience"], f["expiry"], f["mode"], f["call"], f["verdict"])  # fmt: skip
+        run, session, queue, agent, build, kind, tool, audience, expiry, mode, call, verdict = (
+            text(fields[name]) if fields.get(name) else "" for name in INTERRUPT_FIELDS
+        )
+        pool = Pool(queue, agent, build)
+        return cls(interrupt, run, session, pool, kind, tool, audience, expiry, mode, call, verdict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,8 @@ class Fields:
 
     def text(self, name: str) -> str:
         """A text, empty where it is not set."""
-        return text(self.raw.get(name, b""))
+        value = self.raw.get(name)
+        return value.decode("utf-8", "backslashreplace") if value else ""
 
     def number(self, name: str) -> int:
         """A number, 0 where it is not set."""
@@ -62,8 +63,10 @@ class Fields:
         raise Corrupt(self.key, f"its field {name} is not as this release writes it")
 
 
-def interrupt_record(p: Partition, interrupt: str, replies: Sequence[Any]) -> InterruptRecord | None:
-    """One interrupt from its three keys (see `reads`); None where there is none.
+def interrupt_record(
+    p: Partition, interrupt: str, replies: Sequence[Any], row: dict[str, bytes] | None = None
+) -> InterruptRecord | None:
+    """One interrupt from its three keys (see `reads`); None where there is none. `row`: its fields, where unpacked.
 
     What cannot be read is reported in `problem`, the rest is given all the same, and without a state that this release
     knows it counts as open.
@@ -78,7 +81,7 @@ def interrupt_record(p: Partition, interrupt: str, replies: Sequence[Any]) -> In
             return otherwise
 
     nothing: dict[str, bytes] = {}
-    raw = attempt(lambda: record(usable(replies[0], key), key), nothing)
+    raw = row if row is not None else attempt(lambda: record(usable(replies[0], key), key), nothing)
     if not raw and not problems:
         return None
     f = Fields(key, raw)

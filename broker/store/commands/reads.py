@@ -10,7 +10,7 @@ from ...core.records import HistoryEntry, InterruptRecord, RunRecord
 from ..keys import Partition, Pool
 from .address import Address, address_of
 from .decode import history_entry, interrupt_record, run_record
-from .values import Arg, Read, pairs, record, text, usable
+from .values import Arg, Read, pairs, readable, record, text, usable
 
 
 def _commands(p: Partition, interrupt: str, slot: str = "") -> tuple[tuple[Arg, ...], ...]:
@@ -34,9 +34,11 @@ def read_asked(p: Partition, interrupt: str) -> Read[Asked | None]:
 
 
 def _asked(p: Partition, interrupt: str, replies: Sequence[Any]) -> Asked | None:
-    found = interrupt_record(p, interrupt, replies)
-    at = address_of(p, interrupt, replies[0])
-    return (at, found) if found is not None and at is not None else None
+    row = readable(replies[0], p.key("interrupt", interrupt))
+    found = interrupt_record(p, interrupt, replies, row)
+    if found is None:
+        return None
+    return (Address.gone(interrupt) if row is None else Address.parse(interrupt, row)), found
 
 
 def read_all_asked(p: Partition, ids: Sequence[str]) -> Read[tuple[Asked | None, ...]]:
@@ -106,9 +108,11 @@ def read_resume(p: Partition, run: str, ids: Sequence[str], shown: Collection[st
         for one in ids:
             size = 3 if one in shown else 1
             mine, rest = rest[:size], rest[size:]
-            at = address_of(p, one, mine[0])
-            if at is not None:
-                asked.append((at, interrupt_record(p, one, mine) if size > 1 else None))
+            if size > 1:
+                whole = _asked(p, one, mine)
+                asked += [whole] if whole is not None else []
+            elif (at := address_of(p, one, mine[0])) is not None:
+                asked.append((at, None))
         return Resume(usable(given, p.key("input", run)), usable(state, p.key("state", run)), tuple(asked))
 
     return Read(tuple(commands), decode, forgiving=True)
