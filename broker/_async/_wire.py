@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any, Final
 
-from ..errors import BrokerError
+from ..errors import BrokerError, Unavailable
 from ..store.commands.values import Arg, Call, Came, packed
 from ..store.connect import (
     FAULTS,
@@ -225,19 +225,23 @@ class _Pack:
             for one in self._members:
                 rows = reply[start : start + one.call.count]
                 start += one.call.count
-                one.came = Came(rows, [])
+                one.came = Came(rows, [], again=one.alone)
                 if not one.call.after:
                     one.give(one.came)
 
     def _read(self, one: _Script, reply: Any) -> None:
         if one.came is not None:
             after = [*one.came.after, reply]
-            one.came = Came(one.came.reply, after)
+            one.came = one.came._replace(after=after)
             if len(after) == len(one.call.after):
                 one.give(one.came)
 
     def _refused(self, error: Exception) -> None:
-        if len(self._members) > 1 and not isinstance(meaning(error), BrokerError | Later | NoScript):
+        fault = meaning(error)
+        concerns_all = isinstance(fault, BrokerError | Later | NoScript) and not isinstance(
+            fault, Unavailable
+        )
+        if len(self._members) > 1 and not concerns_all:
             for one in self._members:
                 one.alone = True
             self._again(list(self._members))

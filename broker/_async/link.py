@@ -270,7 +270,7 @@ class Link:
                 results = command.read(came.reply, came.after)
                 for one in results:
                     if isinstance(one, StaleLease):
-                        one.repeated = sent > 1 and came.reached
+                        one.repeated = (sent > 1 or came.again) and came.reached
                 return watch.saw(self._told(results, came) if confirming else results)
             except NotPermitted as refused:
                 reason = f"{command.script}: {refused.reason}"

@@ -166,11 +166,15 @@ def packed(calls: Sequence[Call], *, whole: bool) -> tuple[Arg, ...]:
 
 
 class Came(NamedTuple):
-    """What a call came to: the script's reply, those of the reads behind it, whether its class was reached."""
+    """What a call came to: the script's reply, those of the reads behind it, whether its class was reached.
+
+    `again`: it was made before, together with others, and may have happened then.
+    """
 
     reply: Any
     after: Sequence[Any] = ()
     reached: bool = True
+    again: bool = False
 
 
 def check_faults(reply: Reply) -> None:
