@@ -10,7 +10,7 @@ import pytest
 from broker import AsyncBroker, InterruptState
 from broker._async import _wire
 from broker.store.commands import runs
-from broker.store.commands.values import Came, header
+from broker.store.commands.values import Came, header, packed
 from broker.store.connect import Refusal
 from broker.store.scripts import Rendering
 from broker.testing import FaultProxy, RunningServer, ServerProcess, await_until
@@ -59,14 +59,13 @@ async def test_what_travels_together_is_bounded(
 ) -> None:
     """Nobody waits long behind a pack, whatever its calls weigh."""
     weights = []
-    packed = _wire.packed
 
     def weigh(calls: Any, *, whole: bool) -> Any:
         words = packed(calls, whole=whole)
         weights.append((len(calls), len(words), sum(one.size for one in calls)))
         return words
 
-    monkeypatch.setattr(_wire, "packed", weigh)
+    monkeypatch.setattr("broker._async._wire.packed", weigh)
     heavy = InterruptState(framework="f", opaque=random.randbytes(60_000))
     async with AsyncBroker(own_server.url, by=ADA) as broker:
         await asked_together(broker, 64, state=heavy)
