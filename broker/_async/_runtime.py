@@ -267,6 +267,9 @@ class Announcements:
             except FAULTS:
                 self._new |= self._bells.keys()
                 self._ring_all()
+            except asyncio.CancelledError:
+                self._new |= self._bells.keys()  # others' channels among them
+                raise
 
     async def _unsubscribe(self, channel: str) -> None:
         async with self._turn:

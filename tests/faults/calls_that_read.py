@@ -36,7 +36,7 @@ async def of(w: World, what: str) -> Any:
             return [one.id == w.interrupt_id for one in (await w.faulty.inbox.list()).items]
         case "fleet":
             fleet = await w.faulty.fleet()
-            return fleet.open, fleet.dead, [pool.ready for pool in fleet.pools]
+            return fleet.open, fleet.dead
         case "check":
             found = await w.faulty.check()
             return found.cursor
@@ -56,28 +56,6 @@ async def why(w: World) -> Any:
     return (await w.faulty.runs.why(w.run_id)).state
 
 
-READS: Final[dict[str, Call]] = {
-    "inbox.list": reads(asked, lambda w: of(w, "list"), "[True]"),
-    "fleet": reads(asked, lambda w: of(w, "fleet"), "(1, 0, [])"),
-    "check": reads(due, lambda w: of(w, "check"), "None"),
-    "check, dead": reads(dead, lambda w: of(w, "check"), "None"),
-    "dead.list": reads(dead, lambda w: of(w, "dead"), "[True]"),
-    "counts": reads(ready, lambda w: of(w, "counts"), "[1]"),
-    "history": reads(answered, lambda w: of(w, "history"), "['suspended', 'resolved']"),
-    "active": reads(asked, lambda w: _values(w), "[1]"),
-    "inbox.get": reads(asked, lambda w: _state(w.faulty.inbox.get(w.interrupt_id)), "open"),
-    "inbox.wait": reads(answered, lambda w: _state(w.faulty.wait(w.interrupt_id, 10)), "resolved"),
-    "runs.get": reads(ready, lambda w: _state(w.faulty.runs.get(w.run_id)), "ready"),
-    "runs.wait": reads(finished, lambda w: _state(w.faulty.wait(w.run_id, 10)), "finished"),
-    "runs.state": reads(asked, state_of, "True"),
-    "runs.ready": reads(ready, lambda w: _count(w), "1"),
-    "why, ready": reads(ready, why, "ready"),
-    "why, waiting": reads(filming, why, "waiting"),
-    "load": reads(leased, load, "({'n': 1}, None)"),
-    "load, cut": reads(cut_before, load, "({'n': 1}, 'half way')"),
-}
-
-
 async def _state(found: Any) -> str:
     return str((await found).state)
 
@@ -88,3 +66,25 @@ async def _values(w: World) -> list[int]:
 
 async def _count(w: World) -> int:
     return len(await w.faulty.runs.ready("agents"))
+
+
+READS: Final[dict[str, Call]] = {
+    "inbox.list": reads(asked, lambda w: of(w, "list"), "[True]"),
+    "fleet": reads(asked, lambda w: of(w, "fleet"), "(1, 0)"),
+    "check": reads(due, lambda w: of(w, "check"), "None"),
+    "check, dead": reads(dead, lambda w: of(w, "check"), "None"),
+    "dead.list": reads(dead, lambda w: of(w, "dead"), "[True]"),
+    "counts": reads(ready, lambda w: of(w, "counts"), "[1]"),
+    "history": reads(answered, lambda w: of(w, "history"), "['suspended', 'resolved']"),
+    "active": reads(asked, _values, "[1]"),
+    "inbox.get": reads(asked, lambda w: _state(w.faulty.inbox.get(w.interrupt_id)), "open"),
+    "inbox.wait": reads(answered, lambda w: _state(w.faulty.wait(w.interrupt_id, 10)), "resolved"),
+    "runs.get": reads(ready, lambda w: _state(w.faulty.runs.get(w.run_id)), "ready"),
+    "runs.wait": reads(finished, lambda w: _state(w.faulty.wait(w.run_id, 10)), "finished"),
+    "runs.state": reads(asked, state_of, "True"),
+    "runs.ready": reads(ready, _count, "1"),
+    "why, ready": reads(ready, why, "ready"),
+    "why, waiting": reads(filming, why, "waiting"),
+    "load": reads(leased, load, "({'n': 1}, None)"),
+    "load, cut": reads(cut_before, load, "({'n': 1}, 'half way')"),
+}
