@@ -30,13 +30,17 @@ class CancelledAt:
         self._at = at
         self.waits = 0
 
+    def is_there(self, beyond: Callable[[], bool]) -> bool:
+        """Whether it has waited so often, or is beyond where it was to."""
+        return self.waits >= self._at or beyond()
+
     def __await__(self) -> Generator[Any, Any, Any]:
         task, steps = asyncio.current_task(), self._call.__await__()
         assert task is not None
         fault: BaseException | None = None
         while True:
             try:
-                waits_for = next(steps) if fault is None else steps.throw(fault)  # type: ignore[attr-defined]
+                waits_for = next(steps) if fault is None else steps.throw(fault)
             except StopIteration as ended:
                 return ended.value
             self.waits += 1
@@ -107,13 +111,12 @@ async def test_a_wait_that_is_cancelled_leaves_its_neighbours_their_bells(
                 proxy.hang()
                 tries = proxy.connections + 3
                 neighbour = asyncio.create_task(far.wait(ids[0]))
-                await await_until(lambda n=tries, far=far: proxy.connections >= n and is_resting(far))  # type: ignore[misc]
+                await await_until(partial(is_resting, far, proxy, tries))
                 proxy.restore()
                 stepping = CancelledAt(far.wait(ids[1]), at)
                 cancelled = asyncio.create_task(step(stepping))
-                await await_until(
-                    lambda s=stepping, n=at, one=ids[1]: s.waits >= n or is_subscribed(server, namespace, one)
-                )
+                heard = partial(is_subscribed, server, namespace, ids[1])
+                await await_until(partial(stepping.is_there, heard))
                 cancelled.cancel()
                 await asyncio.wait([cancelled])
                 await await_until(partial(is_subscribed, server, namespace, ids[0]))
@@ -124,10 +127,10 @@ async def test_a_wait_that_is_cancelled_leaves_its_neighbours_their_bells(
                     return
 
 
-def is_resting(broker: AsyncBroker) -> bool:
-    """Whether no subscription of the broker is being tried, and one has failed."""
+def is_resting(broker: AsyncBroker, proxy: FaultProxy, tries: int) -> bool:
+    """Whether a subscription was tried often enough, in vain, and is not being tried."""
     waiting = broker._link.announcements
-    return bool(waiting._new) and not waiting._turn.locked()
+    return proxy.connections >= tries and bool(waiting._new) and not waiting._turn.locked()
 
 
 def is_subscribed(server: RunningServer, namespace: str, id_: str) -> bool:
