@@ -58,7 +58,9 @@ class Bells:
             self._fresh = True
             if isinstance(fault, NotPermitted):
                 raise fault from None
-            if not isinstance(fault, Gone | Later | NoGroup):
+            if isinstance(fault, NoGroup):
+                log.warning("group %s is gone: the server lost data; creating it again", GROUP)
+            elif not isinstance(fault, Gone | Later):
                 log.warning("bells: %s", fault)
             # Runs are found without bells too, only later.
             await asyncio.sleep(0.1 + random.random() / 5)  # noqa: S311 - jitter

@@ -2,18 +2,19 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import ExitStack, aclosing, contextmanager, suppress
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import pytest
 import redis
 
-from broker import Approve, AsyncBroker, RunState, Unavailable, Worker
+from broker import AsyncBroker, RunState, Unavailable
 from broker.testing import ServerProcess, await_until, wait_until
 from tests.worker.fleet import run_when
 
-from .world import ADA, QUICK, approval, told
+from .fleet import both_readers
+from .world import QUICK, told
 
 MOST_CLIENTS = 40
 
@@ -100,40 +101,12 @@ REFUSALS: dict[str, Refusal] = {
 }
 
 
-async def asks(run: Any) -> str | None:
-    if run.seq == 0:
-        await run.suspend(approval(run.input))
-        return None
-    return str(run.resolutions[0].kind)
-
-
-async def approve(broker: AsyncBroker) -> None:
-    async with aclosing(broker.inbox.follow("approvals")) as deliveries:
-        async for delivery in deliveries:
-            await broker.inbox.answer(delivery.record.id, Approve())
-
-
-@pytest.fixture
-async def fleet(own_server: ServerProcess) -> AsyncGenerator[AsyncBroker]:
-    """A broker of a server of its own, with a worker and an approver at work there."""
-    worker = Worker(own_server.url, settings=QUICK)
-    worker.add("asks", asks)
-    serving = asyncio.create_task(worker.serve())
-    async with AsyncBroker(own_server.url, settings=QUICK, by=ADA) as broker:
-        approving = asyncio.create_task(approve(broker))
-        yield broker
-        assert not approving.done()
-        approving.cancel()
-        await asyncio.gather(approving, return_exceptions=True)
-    assert not serving.done()
-    worker.stop()
-    await serving
-
-
 @pytest.mark.parametrize("word", REFUSALS)
 async def test_what_passes_is_waited_for(fleet: AsyncBroker, own_server: ServerProcess, word: str) -> None:
-    """Who has no patience is told the word, and that nothing was written. Off: the word is not
-    among `_LATER`, or not looked for in `status_code`."""
+    """Who has no patience is told the word, and that nothing was written.
+
+    Off: the word is not among `_LATER`, or not looked for in `status_code`.
+    """
     began = await fleet.start("asks", 0, session="before")
     await run_when(fleet, began.run_id, RunState.FINISHED)
     async with AsyncBroker(own_server.url, settings=QUICK, patience=0.3) as hasty:
@@ -172,18 +145,13 @@ async def test_a_server_that_is_paused_for_longer_than_a_call_is_asked_again(
 async def test_readers_that_are_unblocked_read_on(
     fleet: AsyncBroker, own_server: ServerProcess, how: str
 ) -> None:
-    """CLIENT UNBLOCK, and what the server says itself when it is demoted. Off: a reader passes over no faults (`_pass_over`)."""
+    """CLIENT UNBLOCK, and what a server says that is demoted. Off: a reader passes over no faults (`_pass_over`)."""
     with redis.Redis.from_url(own_server.url, protocol=2, legacy_responses=True) as client:
         for n in range(5):
-            await await_until(lambda: len(readers(client)) == 2)
-            assert [client.client_unblock(one, error=how == "ERROR") for one in readers(client)]
+            found = await await_until(lambda: both_readers(client))
+            assert [bool(client.client_unblock(one, error=how == "ERROR")) for one in found] == [True, True]
             run = await fleet.start("asks", n, session=f"s{n}")
             assert (await run_when(fleet, run.run_id, RunState.FINISHED)).result == "approve"
-
-
-def readers(client: redis.Redis) -> list[int]:
-    """The connections that wait for bells."""
-    return [int(one["id"]) for one in client.client_list() if "b" in one["flags"]]
 
 
 @pytest.mark.server_config({"timeout": 1})
