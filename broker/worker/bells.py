@@ -6,7 +6,8 @@ import logging
 import random
 
 from .._async.link import Link
-from ..errors import NotPermitted, OutOfMemory
+from ..errors import NotPermitted
+from ..store.commands import sweep
 from ..store.connect import FAULTS, Gone, Later, NoGroup, async_client, async_client_like, meaning
 from ..store.keys import Pool
 
@@ -67,12 +68,7 @@ class Bells:
 
     async def _ensure_groups(self) -> None:
         for stream in self._streams:
-            try:
-                await self._client.execute_command("XGROUP", "CREATE", stream, GROUP, "0", "MKSTREAM")
-            except FAULTS as error:
-                # A full server refuses this even where the group is there: reading tells.
-                if not str(error).startswith("BUSYGROUP") and not isinstance(meaning(error), OutOfMemory):
-                    raise
+            await self._client.execute_command(*sweep.make_group(stream, GROUP))
 
     async def aclose(self) -> None:
         """Gives the connection back, and the consumer's name with it."""

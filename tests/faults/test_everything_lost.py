@@ -11,7 +11,7 @@ from broker import Action, AsyncBroker, Interrupt, RunState, UnknownId, Worker
 from broker.testing import ServerProcess, await_until
 from tests.worker.fleet import run_when
 
-from .fleet import calls, goes_through
+from .fleet import both_readers, calls, goes_through
 from .world import QUICK
 
 
@@ -104,6 +104,7 @@ async def test_R11_after_FLUSHALL_nobody_spins(
         await goes_through(fleet, 3)
     after = calls(own_client)
     assert after["xgroup|create"] - before["xgroup|create"] <= 6
+    await await_until(lambda: both_readers(own_client))
 
 
 async def server_seconds(client: redis.Redis) -> int:

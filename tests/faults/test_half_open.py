@@ -139,7 +139,7 @@ async def test_R17_a_follower_finds_out_by_itself(
     near: AsyncBroker, far: AsyncBroker, proxy: FaultProxy, client: redis.Redis
 ) -> None:
     """What the dead connection was given comes again. Off: the deadline of a read, or the own leftovers first."""
-    async with aclosing(far.inbox.follow("approvals", consumer="me")) as deliveries:
+    async with aclosing(far.inbox.follow("approvals", consumer="me", claim_after=HOUR)) as deliveries:
         delivery = asyncio.ensure_future(anext(deliveries))
         await await_until(lambda: blocked(client) == 1)
         proxy.mute()

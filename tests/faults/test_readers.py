@@ -1,7 +1,7 @@
 """Readers of bells: streams that were tampered with, rows of entries that are gone, and what an idle fleet costs."""
 
 import asyncio
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from datetime import timedelta
 
 import pytest
@@ -9,7 +9,8 @@ import redis
 
 from broker import AsyncBroker, Settings, UnsuitableServer
 from broker.store.keys import Keyspace
-from broker.testing import ServerProcess, await_until
+from broker.testing import RunningServer, ServerProcess, await_until
+from tests.worker.fleet import Agents
 
 from .fleet import both_readers, calls, goes_through, working
 from .world import ADA, approval
@@ -33,7 +34,7 @@ async def test_an_id_of_the_far_future_only_orders_what_follows(
 async def test_a_row_of_an_entry_that_is_gone_holds_up_nobody(
     own_server: ServerProcess, own_client: redis.Redis, consumer: str
 ) -> None:
-    """Its reader comes again, or another one claims what it had. Off: an entry without fields raises."""
+    """Its reader comes again, or another one claims what it had. Off: `_usable` acknowledges nothing."""
     settings = Settings(lease=QUARTER)
     async with AsyncBroker(own_server.url, settings=settings, by=ADA) as broker:
         asked = [await broker.suspend("a", approval(n), session=f"s{n}") for n in range(3)]
@@ -97,3 +98,10 @@ async def test_fifty_lost_connections_leave_as_many_as_before(
     assert len(own_client.client_list()) <= before + 4
     waits.cancel()
     await asyncio.gather(waits, return_exceptions=True)
+
+
+def test_a_process_that_forks_has_connections_for_each_half(server: RunningServer, namespace: str) -> None:
+    """Off: the halves share a connection, and read each other's answers."""
+    with closing(Agents(server.url, namespace, program="forking")) as agents:
+        assert agents.says("parent") == "parent True child True"
+        assert agents.exit_code() == 0
