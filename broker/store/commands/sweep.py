@@ -93,7 +93,7 @@ def forget(strays: Sequence[tuple[str, bytes]]) -> Read[None]:
 def postpone(p: Partition, index: str, members: Sequence[str], now: int, span: timedelta) -> Read[None]:
     """Looks at due members of `timers` or `retention` again after a while: those lists are hints, records decide."""
     later = now + micros(span)
-    command = ("EVAL", _POSTPONE, 1, p.key(index), later, *members)
+    command: tuple[Arg, ...] = ("EVAL", _POSTPONE, 1, p.key(index), later, *members)
     return Read((command,) if members else (), lambda _: None)
 
 
