@@ -18,7 +18,7 @@ ALL = CALLS | READS
 
 
 @pytest.mark.parametrize("name", CALLS)
-async def test_a_server_that_forgot_the_scripts_is_told_them_again(
+async def test_R11_a_server_that_forgot_the_scripts_is_told_them_again(
     server: RunningServer, namespace: str, name: str
 ) -> None:
     """Off: `NoScript` is no reason to send the text, in `Link._many` and in `renewer.run_command`."""

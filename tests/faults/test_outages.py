@@ -22,7 +22,7 @@ from broker.testing import FaultProxy, RunningServer, ServerProcess, await_until
 from .world import ADA, QUICK, SESSION, approval, told
 
 
-async def test_a_slow_server_is_waited_for(proxy: FaultProxy, namespace: str) -> None:
+async def test_R17_a_slow_server_is_waited_for(proxy: FaultProxy, namespace: str) -> None:
     async with AsyncBroker(proxy.url, namespace=namespace, by=ADA) as broker:
         proxy.delay(0.15)
         paused = await broker.suspend("a", approval(), session=SESSION)
@@ -31,10 +31,10 @@ async def test_a_slow_server_is_waited_for(proxy: FaultProxy, namespace: str) ->
 
 
 @pytest.mark.usefixtures("loaded")
-async def test_a_silent_connection_is_given_up_and_the_call_sent_again(
+async def test_R17_a_silent_connection_is_given_up_and_the_call_sent_again(
     proxy: FaultProxy, namespace: str, short_patience: float
 ) -> None:
-    """R17, half-open: nothing says that the other side is gone, but our own deadline."""
+    """Half open: nothing says that the other side is gone, but our own deadline."""
     async with AsyncBroker(proxy.url, namespace=namespace, by=ADA) as broker:
         paused = await broker.suspend("a", approval(), session=SESSION)
         proxy.drop_next_reply(b"EVAL", then="silence")
@@ -46,7 +46,7 @@ async def test_a_silent_connection_is_given_up_and_the_call_sent_again(
     assert short_patience > 0
 
 
-async def test_a_server_that_hangs_says_unsure_in_the_end(
+async def test_R17_a_server_that_hangs_says_unsure_in_the_end(
     proxy: FaultProxy, namespace: str, short_patience: float
 ) -> None:
     async with AsyncBroker(proxy.url, namespace=namespace, by=ADA, patience=3 * short_patience) as broker:
