@@ -109,6 +109,9 @@ ROWS: Final = {
         "worker/test_dying.py::test_a_handler_that_blocks_the_loop_for_three_leases_keeps_its_run"
     ),
     "a worker frozen past its lease": "worker/test_dying.py::test_a_worker_stopped_past_its_lease_writes_nothing",
+    "a drain longer than a lease": (
+        "worker/test_ending.py::test_a_drain_that_is_longer_than_a_lease_keeps_its_runs"
+    ),
     "a killed worker": "worker/test_dying.py::test_the_run_of_a_killed_worker_goes_to_another",
     "two workers and one run": "scripts/test_batches.py::test_two_leases_of_one_run_in_one_batch_are_one",
     "a killed sweeper": "worker/test_sweeping.py::test_the_right_of_a_dead_sweeper_ends",

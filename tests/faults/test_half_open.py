@@ -93,6 +93,9 @@ async def test_R17_a_waiter_finds_out_by_itself(
     one = await asked(near)
     waits = asyncio.create_task(far.wait(one))
     await await_until(lambda: is_subscribed(client, near.namespace, one))
+    looked = proxy.requests
+    client.publish(near._link.space.partition(0).key("settled", one), "nothing")
+    await await_until(lambda: proxy.requests > looked and rests(far))
     proxy.mute()
     await near.inbox.answer(one, Approve())
     async with asyncio.timeout(10):
@@ -222,24 +225,35 @@ async def test_R17_a_sweeper_finds_out_by_itself(
     clock.close()
 
 
-async def test_R17_a_slow_consumer_is_served_late_and_holds_up_nobody(own_server: ServerProcess) -> None:
-    """A reader that does not read is cut off by the server; what it missed is in the records.
+async def test_R17_a_slow_consumer_is_served_late_and_holds_up_nobody(
+    own_server: ServerProcess, own_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A subscriber that does not read is cut off by the server; what it missed is in the records.
 
-    Off: a lost subscription is not made again, or who waits does not look when it is.
+    Off: neither the loss of a subscription nor its return rings for who waits.
     """
+    monkeypatch.setattr("broker._async.waiting.LOOK_AGAIN_SECONDS", 60)
     own_server.call("CONFIG", "SET", "client-output-buffer-limit", "pubsub 100 100 1")
     with FaultProxy(own_server.url) as proxy:
-        async with (
-            AsyncBroker(proxy.url) as slow,
-            AsyncBroker(own_server.url, by=ADA) as quick,
-        ):
+        async with AsyncBroker(proxy.url) as slow, AsyncBroker(own_server.url, by=ADA) as quick:
             ids = [await asked(quick, n) for n in range(50)]
             waits = [asyncio.create_task(slow.wait(one)) for one in ids]
-            with redis.Redis.from_url(own_server.url) as client:
-                await await_until(lambda: len(client.pubsub_channels()) == len(ids))
+            await await_until(lambda: len(own_client.pubsub_channels()) == len(ids))
+            await await_until(lambda: rests(slow))
             proxy.hang()
+            own_client.publish(own_client.pubsub_channels()[0], b"x" * 100_000)
+            await await_until(lambda: own_client.pubsub_channels() == [])
             for one in ids:
                 await quick.inbox.answer(one, Approve())
             proxy.restore()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(20):
                 await asyncio.gather(*waits)
+
+
+def rests(broker: AsyncBroker) -> bool:
+    """Whether nobody who waits is looking or about to."""
+    link = broker._link
+    bells = [bell for some in link.announcements._bells.values() for bell in some]
+    return link._slots._free == link.options.max_connections and not any(
+        bell._event.is_set() for bell in bells
+    )
