@@ -85,6 +85,8 @@ def _by_word(word: str, said: str) -> BaseException | None:
         return _SIGNALS[word]()
     if word in _DENIED or "ACL failure in script" in said or "user executing the script" in said:
         return NotPermitted(said)
+    if word == "UNBLOCKED" and "no longer exists" in said:
+        return NoGroup()  # how Redis 7.0 tells a blocked reader that its stream is gone
     if word in _LATER:
         return Later(word)
     if "max number of clients" in said:

@@ -23,6 +23,7 @@ ROWS: Final = {
     "half-open: later waiters": "faults/test_half_open.py::test_R17_later_waiters_hear_bells_again",
     "half-open: a blocking waiter": "faults/test_half_open.py::test_R17_a_blocking_waiter_finds_out_by_itself",
     "half-open: a follower": "faults/test_half_open.py::test_R17_a_follower_finds_out_by_itself",
+    "half-open: a blocking follower": "faults/test_half_open.py::test_R17_a_blocking_follower_finds_out_by_itself",
     "half-open: a worker's bells": "faults/test_half_open.py::test_R17_a_worker_finds_out_by_itself",
     "half-open: bells being set up": (
         "faults/test_half_open.py::test_R17_a_worker_whose_bells_hang_at_the_start_comes_to_work"

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from typing import Any
 
 import pytest
@@ -144,6 +144,22 @@ async def test_R17_a_follower_finds_out_by_itself(
     """What the dead connection was given comes again. Off: the deadline of a read, or the own leftovers first."""
     async with aclosing(far.inbox.follow("approvals", consumer="me", claim_after=HOUR)) as deliveries:
         delivery = asyncio.ensure_future(anext(deliveries))
+        await await_until(lambda: blocked(client) == 1)
+        proxy.mute()
+        one = await asked(near)
+        async with asyncio.timeout(10):
+            assert (await delivery).record.id == one
+
+
+async def test_R17_a_blocking_follower_finds_out_by_itself(
+    near: AsyncBroker, proxy: FaultProxy, client: redis.Redis
+) -> None:
+    """Off: the limit on the socket of its client."""
+    with (
+        Broker(proxy.url, namespace=near.namespace, settings=QUICK) as blocking,
+        closing(blocking.inbox.follow("approvals", consumer="me", claim_after=HOUR)) as deliveries,
+    ):
+        delivery = asyncio.create_task(asyncio.to_thread(next, deliveries))
         await await_until(lambda: blocked(client) == 1)
         proxy.mute()
         one = await asked(near)
