@@ -74,8 +74,8 @@ async def checkpoint(w: World) -> str:
     return "cut"
 
 
-async def died_in_a_call(w: World) -> None:
-    """Leased by another worker after one died while a tool ran; a wrong call of that id is asked for now."""
+async def stepped(w: World) -> None:
+    """Leased, with a step in its journal."""
     await leased(w)
     await step(w)
 
@@ -92,5 +92,5 @@ JOURNALS: Final[dict[str, Call]] = {
     "job, begun": Call("begin", leased, calls("film"), ("paused",)),
     "job, started": Call("handle", leased, calls("film"), ("paused",)),
     "complete by token": Call("answer", filming, lambda w: w.faulty.complete(w.token, {"n": 1}, by=ADA)),
-    "checkpoint": Call("cut", died_in_a_call, checkpoint, ("cut",)),
+    "checkpoint": Call("cut", stepped, checkpoint, ("cut",)),
 }

@@ -99,12 +99,12 @@ ROWS: Final = {
         "faults/test_cancelled.py::test_a_call_cancelled_wherever_it_waits_harms_nobody_and_may_be_made_again"
     ),
     "a wait cancelled while it subscribes": (
-        "faults/test_cancelled.py::test_a_wait_that_is_cancelled_leaves_its_neighbours_their_bells"
+        "faults/test_cancelled_waits.py::test_a_wait_that_is_cancelled_leaves_its_neighbours_their_bells"
     ),
     "a confirmed call cancelled": (
         "durability/test_confirming.py::test_a_waiter_that_is_cancelled_takes_nobody_along"
     ),
-    "a swallowed cancellation": "faults/test_cancelled.py::test_a_time_limit_around_a_call_always_ends_it",
+    "a swallowed cancellation": "faults/test_cancelled_waits.py::test_a_time_limit_around_a_call_always_ends_it",
     # Leases and sweeps
     "a handler that blocks its loop": (
         "worker/test_dying.py::test_a_handler_that_blocks_the_loop_for_three_leases_keeps_its_run"

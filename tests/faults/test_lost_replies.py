@@ -1,30 +1,22 @@
 """R05: the server does it and the reply is lost. The call is repeated by itself, and nothing happens twice."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from broker import Approve, Broker, StaleLease
+from broker import Approve, Broker
 from broker.store.scripts import Rendering
 from broker.testing import FaultProxy, RunningServer, await_until
 from tests.clock import MOVABLE
 
 from .calls import CALLS, NEW_EACH_TIME
 from .calls_that_read import READS
-from .world import ADA, SESSION, Call, World, approval, new_world, told, traces
+from .world import ADA, SESSION, Call, World, approval, repeated, told, traces, undisturbed
 
 SCRIPTS = Rendering()
 ALL = CALLS | READS
 IN_THREADS = {"register", "renew"}
 """Calls that are sent from a thread: they end when the server has it, which may be before the reply is lost."""
-
-
-async def undisturbed(call: Call, server: RunningServer, namespace: str) -> tuple[str, list[Any]]:
-    """What the call comes to, and what is to be seen, when nothing goes wrong."""
-    async with new_world(server.url, namespace) as w:
-        await call.prepare(w)
-        return told(await call.act(w)), [*await traces(w), w.effects]
 
 
 def drop(proxy: FaultProxy, call: Call) -> None:
@@ -42,7 +34,7 @@ async def test_R05_a_lost_reply_is_asked_for_again(
 ) -> None:
     """Each fails without the field of its record that remembers the operation (`start_op`, `suspend_op`, `op`, ...)."""
     call = ALL[name]
-    usual, expected = await undisturbed(call, loaded, new_namespace())
+    usual, expected = await undisturbed(call, loaded.url, new_namespace())
     assert usual == call.answers[0]
     await call.prepare(world)
     drop(proxy, call)
@@ -58,7 +50,7 @@ async def test_R05_a_call_on_a_connection_that_is_gone_is_sent_again(
 ) -> None:
     """Off: `Gone` is not repeated in `Link._persist`."""
     call = ALL[name]
-    usual, expected = await undisturbed(call, loaded, new_namespace())
+    usual, expected = await undisturbed(call, loaded.url, new_namespace())
     await call.prepare(world)
     proxy.cut()
     assert told(await call.act(world)) == usual
@@ -75,13 +67,6 @@ async def test_P3_the_whole_call_again_changes_nothing(world: World, name: str) 
     again = await repeated(call, world)
     assert again in ("stale_lease", "replayed", first)
     assert await traces(world) == before
-
-
-async def repeated(call: Call, world: World) -> str:
-    try:
-        return told(await call.act(world))
-    except StaleLease as refused:  # that lease has ended, whatever ended it
-        return refused.code
 
 
 @pytest.mark.usefixtures("loaded")

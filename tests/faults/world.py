@@ -8,7 +8,19 @@ from typing import Any, Final
 
 import redis
 
-from broker import Action, Approve, AsyncBroker, Interrupt, Mode, Principal, Run, Settings, Sweeper, UnknownId
+from broker import (
+    Action,
+    Approve,
+    AsyncBroker,
+    Interrupt,
+    Mode,
+    Principal,
+    Run,
+    Settings,
+    StaleLease,
+    Sweeper,
+    UnknownId,
+)
 from broker.store.keys import Partition
 from tests.clock import MOVABLE, Clock
 
@@ -94,6 +106,20 @@ async def _record(w: World, run_id: str) -> list[Any]:
     except UnknownId:
         return []
     return [getattr(run, name) for name in FIELDS]
+
+
+async def undisturbed(call: Call, url: str, namespace: str) -> tuple[str, list[Any]]:
+    """What the call comes to, and what is to be seen, when nothing goes wrong."""
+    async with new_world(url, namespace) as w:
+        await call.prepare(w)
+        return told(await call.act(w)), [*await traces(w), w.effects]
+
+
+async def repeated(call: Call, w: World) -> str:
+    try:
+        return told(await call.act(w))
+    except StaleLease as refused:  # that lease has ended, whatever ended it
+        return refused.code
 
 
 # The states that calls work from -------------------------------------------------------------------------------------
