@@ -115,16 +115,6 @@ def settle_keys(p: Partition, a: Address, *, decider: bool) -> list[str]:
     return names + run_keys(p, a.run, a.session, a.pool)
 
 
-def read_address(p: Partition, interrupt: str) -> Read[Address | None]:
-    """Where an interrupt lies; None where there is none."""
-
-    def decode(replies: list[Any]) -> Address | None:
-        values = dict(zip(INTERRUPT_FIELDS, replies[0], strict=True))
-        return Address.parse(interrupt, values) if values["run"] is not None else None
-
-    return Read((("HMGET", p.key("interrupt", interrupt), *INTERRUPT_FIELDS),), decode)
-
-
 def read_addresses(p: Partition, interrupts: Iterable[str]) -> Read[tuple[Address, ...]]:
     """Where several interrupts lie, those that exist, in the order asked for."""
     ids = tuple(interrupts)

@@ -144,7 +144,12 @@ local function commit()
   end
   if counter then redis.call('SET', TAG .. SEG.counter, int(counter)) end
   for _, w in ipairs(pending) do
-    local reply = redis.call(unpack(w))
+    local reply = (w[1] == 'XADD' and redis.pcall or redis.call)(unpack(w))
+    if type(reply) == 'table' and reply.err then
+      -- Another program used up the ids of the stream. A doorbell may be lost and a step may not.
+      redis.call('DEL', w[2])
+      reply = redis.call(unpack(w))
+    end
     if w.after then w.after(reply) end
   end
 end
