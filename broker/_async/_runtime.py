@@ -41,6 +41,8 @@ __all__ = [
 ]
 
 SUBSCRIBE_SECONDS = 3.0
+QUIET_SECONDS = 15.0
+"""After so long without a message the subscribed connection is asked whether it is there."""
 
 T = TypeVar("T")
 
@@ -267,6 +269,9 @@ class Announcements:
             except FAULTS:
                 self._new |= self._bells.keys()
                 self._ring_all()
+            except asyncio.CancelledError:
+                self._new |= self._bells.keys()  # others' channels among them
+                raise
 
     async def _unsubscribe(self, channel: str) -> None:
         async with self._turn:
@@ -288,7 +293,7 @@ class Announcements:
             try:
                 await self._subscribe()
                 if self._pubsub.connection is not None:
-                    message = await self._pubsub.get_message(timeout=None)
+                    message = await self._hear()
             except FAULTS:
                 # What was missed meanwhile is in the records: everybody looks there.
                 self._new |= self._bells.keys()
@@ -298,9 +303,23 @@ class Announcements:
                 pause = min(pause * 2, 1.0)
                 continue
             pause = 0.02
-            channel = message["channel"]
+            channel = message.get("channel")
             for bell in self._bells.get(channel.decode() if isinstance(channel, bytes) else channel, ()):
                 bell.ring()
+
+    async def _hear(self) -> dict[str, Any]:
+        """The next message; empty after a while without one. Raises where not even an answer comes: it is half open."""
+        connection = self._pubsub.connection
+        message = await self._pubsub.get_message(timeout=QUIET_SECONDS)
+        if message is None and connection is not None and self._bells:
+            async with asyncio.timeout(SUBSCRIBE_SECONDS):
+                await self._pubsub.ping()
+            message = await self._pubsub.get_message(timeout=QUIET_SECONDS)
+            if message is None:
+                async with asyncio.timeout(SUBSCRIBE_SECONDS):
+                    await connection.disconnect()
+                raise ConnectionError("nothing is heard on it")
+        return message or {}
 
     async def aclose(self) -> None:
         """Ends the reading task and closes the connection."""

@@ -125,15 +125,8 @@ class Follower:
 
     async def _ensure_groups(self) -> None:
         for stream in self._streams:
-            try:
-                async with deadline(MARGIN_SECONDS):
-                    # From the beginning: whatever was asked before this group existed is for it too.
-                    await self._client.execute_command(
-                        "XGROUP", "CREATE", stream, self._group, "0", "MKSTREAM"
-                    )
-            except FAULTS as error:
-                if not str(error).startswith("BUSYGROUP"):
-                    raise
+            async with deadline(MARGIN_SECONDS):
+                await self._client.execute_command(*sweep.make_group(stream, self._group))
 
     async def _read(self, since: str) -> list[Entry]:
         block = ("BLOCK", BLOCK_MS) if since == ">" else ()

@@ -4,6 +4,7 @@ Every operation names the version it is about, so a call whose reply was lost is
 setting (`patience`); after it the caller is told that the outcome is not known.
 """
 
+import logging
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,6 +39,8 @@ from ._runtime import (
 from ._wire import Wire, at_once
 from .confirm import Confirming
 from .recent import Recent
+
+log = logging.getLogger("broker")
 
 T = TypeVar("T")
 
@@ -148,6 +151,8 @@ class Link:
         there = await self._persist(lambda: self._send((ns.read(self.namespace),)), writes=False, pick=0)
         fields = ns.fields(there)
         if not fields:
+            if self._found is not None:
+                log.warning("namespace %s is gone: the server lost data; making it again", self.namespace)
             chosen = ns.durability(wanted, disk)
             # Where nobody may create it, it reads as empty: nobody who only looked has settled its settings.
             fields = (

@@ -124,13 +124,8 @@ class Follower:
 
     def _ensure_groups(self) -> None:
         for stream in self._streams:
-            try:
-                with deadline(MARGIN_SECONDS):
-                    # From the beginning: whatever was asked before this group existed is for it too.
-                    self._client.execute_command("XGROUP", "CREATE", stream, self._group, "0", "MKSTREAM")
-            except FAULTS as error:
-                if not str(error).startswith("BUSYGROUP"):
-                    raise
+            with deadline(MARGIN_SECONDS):
+                self._client.execute_command(*sweep.make_group(stream, self._group))
 
     def _read(self, since: str) -> list[Entry]:
         block = ("BLOCK", BLOCK_MS) if since == ">" else ()

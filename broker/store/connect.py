@@ -76,7 +76,9 @@ def meaning(error: BaseException) -> BaseException:
     if isinstance(error.__cause__, exceptions.AuthenticationError):
         error = error.__cause__  # the client calls a refused password a lost connection
     said = _IN_PIPELINE.sub("", str(error)).rstrip(".")
-    word = said.split(" ", 1)[0] if said else ""
+    # The client takes the word off the text where it has a class for it.
+    code = getattr(error, "status_code", None)
+    word = code if code and code != "ERR" else said.split(" ", 1)[0] if said else ""
     return _by_word(word, said) or _by_class(error, said, word)
 
 
@@ -86,8 +88,12 @@ def _by_word(word: str, said: str) -> BaseException | None:
         return _SIGNALS[word]()
     if word in _DENIED or "ACL failure in script" in said or "user executing the script" in said:
         return NotPermitted(said)
-    if word in _LATER or "max number of clients" in said:
+    if word == "UNBLOCKED" and "no longer exists" in said:
+        return NoGroup()  # how Redis 7.0 tells a blocked reader that its stream is gone
+    if word in _LATER:
         return Later(word)
+    if "max number of clients" in said:
+        return Later("max number of clients reached")
     if word == "OOM":
         return OutOfMemory("its memory limit is reached")
     if word in {"MOVED", "ASK"}:

@@ -37,6 +37,7 @@ class _Link:
     server: socket.socket
     due: deque[_Loss | None] = field(default_factory=deque["_Loss | None"])
     silent: bool = False
+    muted: bool = False
     pumps: int = 2
 
     def cut(self) -> None:
@@ -96,6 +97,15 @@ class FaultProxy:
         with self._lock:
             for link in self._links:
                 link.cut()
+
+    def mute(self) -> None:
+        """Let nothing more pass on any open connection, as when a router forgot them: they stay open, for good.
+
+        New ones work.
+        """
+        with self._lock:
+            for link in self._links:
+                link.silent = link.muted = True
 
     def delay(self, seconds: float) -> None:
         """Hold back every reply for `seconds`; those that come together, together."""
@@ -205,7 +215,8 @@ class FaultProxy:
                 link.due.extend(self._loss_of(command) for command in commands)
                 self.requests += len(commands)
             self._flowing.wait()
-            link.server.sendall(b"".join(commands))
+            if not link.muted:
+                link.server.sendall(b"".join(commands))
 
     def _loss_of(self, command: bytes) -> _Loss | None:
         hit = None
@@ -228,6 +239,8 @@ class FaultProxy:
                 self._pass(link, reply)
 
     def _pass(self, link: _Link, reply: bytes) -> None:
+        if link.muted:
+            return
         with self._lock:
             asked = reply[0] != PUSH and bool(link.due)
             loss = link.due.popleft() if asked else None

@@ -7,6 +7,7 @@ import random
 
 from .._async.link import Link
 from ..errors import NotPermitted
+from ..store.commands import sweep
 from ..store.connect import FAULTS, Gone, Later, NoGroup, async_client, async_client_like, meaning
 from ..store.keys import Pool
 
@@ -45,10 +46,10 @@ class Bells:
 
     async def _read(self, most: int) -> None:
         try:
-            if self._fresh:
-                await self._ensure_groups()
-                self._fresh = False
             async with asyncio.timeout(BLOCK_MS / 1000 + MARGIN_SECONDS):
+                if self._fresh:
+                    await self._ensure_groups()
+                    self._fresh = False
                 await self._client.execute_command(
                     "XREADGROUP", "GROUP", GROUP, self._name, "COUNT", most, "BLOCK", BLOCK_MS, "NOACK",
                     "STREAMS", *self._streams, *[">"] * len(self._streams),
@@ -58,18 +59,16 @@ class Bells:
             self._fresh = True
             if isinstance(fault, NotPermitted):
                 raise fault from None
-            if not isinstance(fault, Gone | Later | NoGroup):
+            if isinstance(fault, NoGroup):
+                log.warning("group %s is gone: the server lost data; creating it again", GROUP)
+            elif not isinstance(fault, Gone | Later):
                 log.warning("bells: %s", fault)
             # Runs are found without bells too, only later.
             await asyncio.sleep(0.1 + random.random() / 5)  # noqa: S311 - jitter
 
     async def _ensure_groups(self) -> None:
         for stream in self._streams:
-            try:
-                await self._client.execute_command("XGROUP", "CREATE", stream, GROUP, "0", "MKSTREAM")
-            except FAULTS as error:
-                if not str(error).startswith("BUSYGROUP"):
-                    raise
+            await self._client.execute_command(*sweep.make_group(stream, GROUP))
 
     async def aclose(self) -> None:
         """Gives the connection back, and the consumer's name with it."""

@@ -72,7 +72,7 @@ async def test_a_waiter_that_is_cancelled_takes_nobody_along(waiting_server: Ser
     assert {str(one.durability) for one in told if not isinstance(one, BaseException)} == {"fsynced"}
 
 
-async def test_p15_answers_are_confirmed_at_the_memory_limit(waiting_server: ServerProcess) -> None:
+async def test_P15_R12_answers_are_confirmed_at_the_memory_limit(waiting_server: ServerProcess) -> None:
     async with AsyncBroker(waiting_server.url, namespace="a", settings=SETTINGS, by=ANN) as broker:
         told = await broker.suspend("airline", approval(), session="s_1")
         waiting_server.call("CONFIG", "SET", "maxmemory", "1")

@@ -1,98 +1,29 @@
-"""Every call of the API that writes, each from a state it works in: what the fault tests run through a proxy."""
+"""Every call that writes, each from a state it works in: what the fault tests run through a proxy."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from broker import (
     Action,
     Approve,
-    AsyncBroker,
     Cancel,
     Complete,
     Edit,
     Fail,
     Interrupt,
     Mode,
-    Principal,
     Reject,
     Respond,
-    Run,
 )
 from broker.core.answers import Answer
 
-ADA: Final = Principal.local("ada")
-SESSION: Final = "s"
+from .calls_of_fleets import FLEETS
+from .calls_of_journals import JOURNALS
+from .world import ADA, SESSION, Call, World, approval, asked, dead, leased, nothing, ready, woken
 
 
-@dataclass
-class World:
-    """The broker that is faulty, one that is not, and what was prepared."""
-
-    faulty: AsyncBroker
-    sound: AsyncBroker
-    run_id: str = ""
-    interrupt_id: str = ""
-    run: Run[Any] | None = None
-
-    @property
-    def held(self) -> Run[Any]:
-        assert self.run is not None
-        return self.run
-
-
-Step = Callable[[World], Awaitable[Any]]
-
-
-@dataclass(frozen=True)
-class Call:
-    """One call: the script it sends, how its world is prepared, the call itself."""
-
-    script: str
-    prepare: Step
-    act: Step
-    answers: tuple[str, ...] = ("accepted", "replayed")
-    """What it is told without a fault, and what it may be told when its first reply was lost."""
-
-
-def approval(n: int = 1, call: str = "call_1", **more: Any) -> Interrupt:
-    return Interrupt.approval(Action(tool="refund", arguments={"n": n}), call, **more)
-
-
-async def nothing(_: World) -> None:
-    """An empty namespace."""
-
-
-async def ready(w: World) -> None:
-    w.run_id = (await w.sound.start("a", {"n": 1}, session=SESSION, key="k")).run_id
-
-
-async def leased(w: World) -> None:
-    await ready(w)
-    (w.run,) = await w.faulty.queue("agents").lease(("a",))
-
-
-async def asked(w: World, *interrupts: Interrupt, mode: Mode = Mode.ALL) -> None:
-    paused = await w.sound.suspend("a", *(interrupts or (approval(),)), session=SESSION, key="k", mode=mode)
-    w.run_id, w.interrupt_id = paused.run_id, paused.interrupt_ids[0]
-
-
-async def dead(w: World) -> None:
-    await ready(w)
-    (run,) = await w.sound.queue("agents").lease(("a",))
-    await run.fail("Hopeless", final=True)
-
-
-async def woken(w: World) -> None:
-    """Leased with one answer of two, mode each."""
-    await asked(w, approval(1, "a"), approval(2, "b"), mode=Mode.EACH)
-    await w.sound.inbox.answer(w.interrupt_id, Approve(), by=ADA)
-    (w.run,) = await w.faulty.queue("agents").lease(("a",))
-
-
-def answer(given: Answer, *interrupts: Interrupt) -> Call:
+def answer(given: Answer, *interrupts: Interrupt, mode: Mode = Mode.ALL) -> Call:
     async def prepare(w: World) -> None:
-        await asked(w, *interrupts)
+        await asked(w, *interrupts, mode=mode)
 
     return Call("answer", prepare, lambda w: w.faulty.inbox.answer(w.interrupt_id, given, by=ADA))
 
@@ -116,8 +47,20 @@ async def lease(w: World) -> str:
     return f"fence {run.fence} attempt {run.attempt}"
 
 
+async def answer_without_record(w: World) -> Any:
+    """A receipt is left for the id of a question that nobody asked."""
+    return await w.faulty.inbox.answer(w.interrupt_id[:-4] + "0000", Approve(), by=ADA)
+
+
 OFFERS: Final = ("approve", "edit", "reject")
 COMPLETION: Final = Interrupt.completion(Action(tool="render", arguments={}), "job_1")
+SCHEMA: Final = {"type": "integer"}
+
+
+async def answered_early(w: World) -> None:
+    """An answer waits for a question that has a schema: it is looked at before the pause takes it."""
+    await w.sound.inbox.answer_call(SESSION, "call_1", Respond(payload=1), by=ADA)
+
 
 CALLS: Final[dict[str, Call]] = {
     "start": Call("start", nothing, lambda w: w.faulty.start("a", {"n": 1}, session=SESSION)),
@@ -128,6 +71,12 @@ CALLS: Final[dict[str, Call]] = {
         "suspend", asked,
         lambda w: w.faulty.suspend("a", approval(2), session=SESSION, run_id=w.run_id, seq=2, replace=True),
     ),
+    "suspend what was answered": Call(
+        "suspend", answered_early,
+        lambda w: w.faulty.suspend(
+            "a", Interrupt(call_id="call_1", response_schema=SCHEMA), session=SESSION, key="k"
+        ),
+    ),
     "take": Call("lease", ready, take),
     "lease": Call("lease", ready, lease, ("fence 1 attempt 1",)),
     "run.suspend": Call("suspend", leased, lambda w: w.held.suspend(approval(), approval(2, "call_2"))),
@@ -137,6 +86,7 @@ CALLS: Final[dict[str, Call]] = {
     "run.fail": Call("fail", leased, lambda w: w.held.fail("Bad", "luck"), ("ready",)),
     "run.fail for good": Call("fail", leased, lambda w: w.held.fail("Bad", final=True), ("dead",)),
     "approve": answer(Approve()),
+    "approve one of two": answer(Approve(), approval(1, "a"), approval(2, "b"), mode=Mode.FIRST),
     "reject": answer(Reject(reason="no")),
     "cancel": answer(Cancel(reason="nobody")),
     "edit": answer(Edit(arguments={"n": 2}), approval(offers=OFFERS)),
@@ -150,12 +100,17 @@ CALLS: Final[dict[str, Call]] = {
         "answer", nothing, lambda w: w.faulty.inbox.answer_call(SESSION, "call_1", Approve(), by=ADA),
         ("parked", "replayed"),
     ),
+    "answer to nothing": Call("answer", asked, answer_without_record, ("unknown",)),
     "withdraw": Call("withdraw", asked, lambda w: w.faulty.runs.withdraw(w.run_id, by=ADA)),
     "move": Call("move", asked, lambda w: w.faulty.runs.move(w.run_id, "slow", by=ADA)),
     "requeue": Call("requeue", dead, lambda w: w.faulty.dead.requeue(w.run_id, by=ADA)),
+    **JOURNALS,
+    **FLEETS,
 }  # fmt: skip
 
-
-def told(result: Any) -> str:
-    """What a call came to, as one word."""
-    return str(getattr(result, "code", None) or getattr(result, "value", None) or result)
+NEW_EACH_TIME: Final = {"start", "suspend", "adopt", "take", "lease", "renew", "seen"}
+"""Calls that, made again as a whole, are another one: without a key, or about what is there only once."""
+NEW_WORK: Final = {
+    "start", "start under a key", "adopt", "suspend", "suspend instead", "suspend what was answered",
+}  # fmt: skip
+"""Calls that a full server refuses."""

@@ -1,43 +1,28 @@
 """Servers that are slow, silent, loading, full, or have forgotten the scripts."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from contextlib import aclosing
-from datetime import timedelta
 from typing import Any
 
 import pytest
-import redis
 
 from broker import (
     Approve,
     AsyncBroker,
     Broker,
-    Interrupt,
-    OutOfMemory,
     RunRecord,
     RunState,
-    Settings,
     Unavailable,
     Worker,
 )
 from broker.embedded.resp import ReplyError
 from broker.testing import FaultProxy, RunningServer, ServerProcess, await_until
 
-from .calls import ADA, CALLS, SESSION, World, approval, told
-
-QUICK = Settings(lease=timedelta(seconds=1), sweep_every=timedelta(milliseconds=100))
+from .world import ADA, QUICK, SESSION, approval, told
 
 
-@pytest.fixture
-def short_patience(monkeypatch: pytest.MonkeyPatch) -> float:
-    """A call is given up after this many seconds."""
-    for colour in ("_async", "_sync"):
-        monkeypatch.setattr(f"broker.{colour}.link.CALL_SECONDS", 0.3)
-    return 0.3
-
-
-async def test_a_slow_server_is_waited_for(proxy: FaultProxy, namespace: str) -> None:
+async def test_R17_a_slow_server_is_waited_for(proxy: FaultProxy, namespace: str) -> None:
     async with AsyncBroker(proxy.url, namespace=namespace, by=ADA) as broker:
         proxy.delay(0.15)
         paused = await broker.suspend("a", approval(), session=SESSION)
@@ -46,10 +31,10 @@ async def test_a_slow_server_is_waited_for(proxy: FaultProxy, namespace: str) ->
 
 
 @pytest.mark.usefixtures("loaded")
-async def test_a_silent_connection_is_given_up_and_the_call_sent_again(
+async def test_R17_a_silent_connection_is_given_up_and_the_call_sent_again(
     proxy: FaultProxy, namespace: str, short_patience: float
 ) -> None:
-    """R17, half-open: nothing says that the other side is gone, but our own deadline."""
+    """Half open: nothing says that the other side is gone, but our own deadline."""
     async with AsyncBroker(proxy.url, namespace=namespace, by=ADA) as broker:
         paused = await broker.suspend("a", approval(), session=SESSION)
         proxy.drop_next_reply(b"EVAL", then="silence")
@@ -61,7 +46,7 @@ async def test_a_silent_connection_is_given_up_and_the_call_sent_again(
     assert short_patience > 0
 
 
-async def test_a_server_that_hangs_says_unsure_in_the_end(
+async def test_R17_a_server_that_hangs_says_unsure_in_the_end(
     proxy: FaultProxy, namespace: str, short_patience: float
 ) -> None:
     async with AsyncBroker(proxy.url, namespace=namespace, by=ADA, patience=3 * short_patience) as broker:
@@ -183,74 +168,3 @@ def is_loading(server: ServerProcess) -> bool:
     except OSError:
         return False
     return False
-
-
-@pytest.mark.parametrize("name", CALLS)
-async def test_a_server_that_forgot_the_scripts_is_told_them_again(
-    server: RunningServer, namespace: str, name: str
-) -> None:
-    call = CALLS[name]
-    async with AsyncBroker(server.url, namespace=namespace) as broker:
-        world = World(broker, broker)
-        await call.prepare(world)
-        with redis.Redis.from_url(server.url) as client:
-            client.script_flush()
-        assert told(await call.act(world)) == call.answers[0]
-
-
-NEW_WORK = {"start", "start under a key", "adopt", "suspend", "suspend instead"}
-
-
-@pytest.fixture
-async def full(own_server: ServerProcess) -> AsyncGenerator[tuple[World, Callable[[], object]]]:
-    """A world, and what fills its server up."""
-    async with AsyncBroker(own_server.url) as broker:
-        yield World(broker, broker), lambda: own_server.call("CONFIG", "SET", "maxmemory", 1)
-
-
-@pytest.mark.parametrize("name", CALLS)
-async def test_P15_a_full_server_refuses_new_work_and_lets_the_rest_go_on(
-    full: tuple[World, Callable[[], object]], name: str
-) -> None:
-    """Fails when `scripts.CREATES` is empty (nothing refused), and when a script is put into it that is not there."""
-    world, fill = full
-    call = CALLS[name]
-    await call.prepare(world)
-    before = await world.sound.history(SESSION)
-    fill()
-    if name in NEW_WORK:
-        with pytest.raises(OutOfMemory):
-            await call.act(world)
-        assert await world.sound.history(SESSION) == before
-    else:
-        assert told(await call.act(world)) == call.answers[0]
-        assert len(await world.sound.history(SESSION)) > len(before)
-
-
-async def test_P15_a_fleet_that_starts_on_a_full_server_works_it_off(own_server: ServerProcess) -> None:
-    """Workers and approvers that come now still serve what is there."""
-
-    async def asks(run: Any) -> Any:
-        if run.seq == 0:
-            return await run.suspend(approval(run.input), Interrupt(payload=run.input))
-        return len(run.resolutions)
-
-    async with AsyncBroker(own_server.url, settings=QUICK, by=ADA) as before:
-        ids = [(await before.start("asks", n, session=f"s{n}")).run_id for n in range(5)]
-    own_server.call("CONFIG", "SET", "maxmemory", 1)
-    worker = Worker(own_server.url, settings=QUICK)
-    worker.add("asks", asks)
-    serving = asyncio.create_task(worker.serve())
-    async with AsyncBroker(own_server.url, settings=QUICK, by=ADA) as broker:
-        await await_until(lambda: all_open(broker, 10), 20)
-        for one in (await broker.inbox.list()).items:
-            assert told(await broker.inbox.answer(one.id, Approve())) == "accepted"
-        for one_id in ids:
-            found = await broker.runs.wait(one_id, 20)
-            assert (found.state, found.result) == (RunState.FINISHED, 2)
-    worker.stop()
-    await serving
-
-
-async def all_open(broker: AsyncBroker, count: int) -> bool:
-    return len((await broker.inbox.list()).items) == count

@@ -112,6 +112,19 @@ def test_a_lost_reply_may_leave_silence(
     assert direct.get(key) == b"1"
 
 
+def test_mute_is_for_the_connections_that_are_open(
+    proxy: FaultProxy, connect: Callable[..., redis.Redis], key: str, direct: redis.Redis
+) -> None:
+    old = connect(seconds=1.0)
+    assert old.incr(key) == 1
+    proxy.mute()
+    assert connect().incr(key) == 2
+    with pytest.raises(redis.TimeoutError):
+        old.incr(key)
+    assert direct.get(key) == b"2"
+    assert old.incr(key) == 3  # over a new one
+
+
 def test_cut_ends_every_connection_and_takes_new_ones(
     proxy: FaultProxy, connect: Callable[..., redis.Redis], key: str
 ) -> None:

@@ -15,7 +15,7 @@ from broker.store.connect import Refusal
 from broker.store.scripts import Rendering
 from broker.testing import FaultProxy, RunningServer, ServerProcess, await_until
 
-from .calls import ADA, approval, told
+from .world import ADA, approval, told
 
 MANY = 200
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
-from broker import AsyncBroker, Interrupt, InvalidInput, Run, RunState, Worker
+from broker import AsyncBroker, Interrupt, InvalidInput, Run, RunState, Sweeper, Worker
 from broker.testing import RunningServer, await_until
 
 from .fleet import QUICK, Agents, ended, run_when
@@ -54,6 +55,30 @@ async def test_a_drain_that_takes_too_long_gives_back_the_rest(broker: AsyncBrok
     assert worker.exit_code() == 0
     run = await broker.runs.get(started.run_id)
     assert (run.state, run.tries) == (RunState.READY, 0)
+
+
+async def test_a_drain_that_is_longer_than_a_lease_keeps_its_runs(
+    broker: AsyncBroker, serve: Callable[..., Worker], server: RunningServer
+) -> None:
+    """Off: the renewals end with the leasing."""
+    goes_on, began = asyncio.Event(), asyncio.Event()
+
+    async def waits(run: Run[Any]) -> int:
+        began.set()
+        await goes_on.wait()
+        return run.fence
+
+    worker = serve(waits=waits, options={"sweeps": False})
+    started = await broker.start("waits", session="s")
+    await began.wait()
+    worker.stop()
+    with redis.Redis.from_url(server.url) as client:
+        stopped = client.time()[0]
+        await await_until(lambda: client.time()[0] > stopped + 2 * QUICK.lease.total_seconds())
+    assert await Sweeper(broker).sweep(broker._link.space.partition(0))
+    goes_on.set()
+    run = await ended(broker, started.run_id)
+    assert (run.result, run.errors) == (1, ())
 
 
 async def test_a_worker_that_is_cancelled_gives_back(

@@ -117,15 +117,6 @@ def settle_keys(p: Partition, a: Address, *, decider: bool) -> list[str]:
     return names + run_keys(p, a.run, a.session, a.pool)
 
 
-def read_address(p: Partition, interrupt: str) -> Read[Address | None]:
-    """Where an interrupt lies; None where there is none."""
-
-    def decode(replies: list[Any]) -> Address | None:
-        return address_of(p, interrupt, replies[0])
-
-    return Read((("GET", p.key("interrupt", interrupt)),), decode)
-
-
 def read_addresses(p: Partition, interrupts: Iterable[str]) -> Read[tuple[Address, ...]]:
     """Where several interrupts lie, those that exist, in the order asked for."""
     ids = tuple(interrupts)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ..keys import Partition, Pool
 from .address import Address, interrupt_keys, run_keys, settle_keys
-from .values import About, Command, Item, Read, Reply, micros, pairs, readable, text
+from .values import About, Arg, Command, Item, Read, Reply, micros, pairs, readable, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,17 @@ class Due:
 _TIMER: Final = re.compile(r"[ir] .+", re.DOTALL)
 _STALE: Final = re.compile(r"[hir] .+|e \S+ [^\x1f]+\x1f.+", re.DOTALL)
 _UNSEEN: Final = re.compile(r".+", re.DOTALL)
+
+
+# These commands by themselves are refused at the memory limit, even where they would change next to nothing.
+_POSTPONE: Final = """#!lua flags=allow-oom
+for n = 2, #ARGV do redis.call('ZADD', KEYS[1], 'XX', ARGV[1], ARGV[n]) end
+"""
+_MAKE_GROUP: Final = """#!lua flags=allow-oom
+local made = redis.pcall('XGROUP', 'CREATE', KEYS[1], ARGV[1], '0', 'MKSTREAM')
+if made.err and string.sub(made.err, 1, 9) ~= 'BUSYGROUP' then return made end
+return redis.status_reply('OK')
+"""
 
 
 def sweep_right(p: Partition, name: str, span: timedelta) -> Command[int | None]:
@@ -82,7 +93,8 @@ def forget(strays: Sequence[tuple[str, bytes]]) -> Read[None]:
 def postpone(p: Partition, index: str, members: Sequence[str], now: int, span: timedelta) -> Read[None]:
     """Looks at due members of `timers` or `retention` again after a while: those lists are hints, records decide."""
     later = now + micros(span)
-    return Read(tuple(("ZADD", p.key(index), "XX", later, one) for one in members), lambda _: None)
+    command: tuple[Arg, ...] = ("EVAL", _POSTPONE, 1, p.key(index), later, *members)
+    return Read((command,) if members else (), lambda _: None)
 
 
 def expire(p: Partition, addresses: Sequence[Address], *, decider: bool) -> Command[bool]:
@@ -175,6 +187,14 @@ def read_group(p: Partition, group: str) -> Read[Group | None]:
 def pairs_of(row: Any) -> dict[Any, Any]:
     """A map that may come as a flat list."""
     return row if isinstance(row, dict) else dict(zip(row[::2], row[1::2], strict=True))
+
+
+def make_group(stream: str, group: str) -> tuple[Arg, ...]:
+    """The command that makes a group of a doorbell where it is not there, also on a server at its memory limit.
+
+    It reads from the beginning: whatever was asked before this group existed is for it too.
+    """
+    return ("EVAL", _MAKE_GROUP, 1, stream, group)
 
 
 def read_bells(p: Partition, interrupts: Sequence[str]) -> Read[tuple[str, ...]]:

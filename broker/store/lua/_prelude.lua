@@ -188,8 +188,18 @@ local function save(r)
   r.changed = {}
 end
 
+local function send(w)
+  local reply = (w[1] == 'XADD' and redis.pcall or redis.call)(unpack(w))
+  if type(reply) == 'table' and reply.err then
+    -- Another program used up the ids of the stream. A doorbell may be lost and a step may not.
+    redis.call('DEL', w[2])
+    reply = redis.call(unpack(w))
+  end
+  return reply
+end
+
 local function commit()
-  for _, bell in ipairs(bells) do set(bell.of, 'bell', redis.call(unpack(bell))) end
+  for _, bell in ipairs(bells) do set(bell.of, 'bell', send(bell)) end
   for _, r in ipairs(list) do
     if r.dirty then
       redis.call('SET', r.key, cmsgpack.pack(r.f))
@@ -199,7 +209,7 @@ local function commit()
     end
   end
   if counter then redis.call('SET', TAG .. SEG.counter, int(counter)) end
-  for _, w in ipairs(pending) do redis.call(unpack(w)) end
+  for _, w in ipairs(pending) do send(w) end
 end
 
 local function whole(decide)

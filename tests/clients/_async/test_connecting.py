@@ -154,7 +154,7 @@ async def test_a_replica_is_refused(start_server: Start) -> None:
         await AsyncBroker(replica.url).open()
 
 
-async def test_a_full_server_is_opened_and_creates_nothing(start_server: Start) -> None:
+async def test_R12_a_full_server_is_opened_and_creates_nothing(start_server: Start) -> None:
     server = start_server()
     async with AsyncBroker(server.url, by=ADA) as before:
         paused = await before.suspend("support", refund(), session="s")

@@ -153,7 +153,7 @@ def test_a_replica_is_refused(start_server: Start) -> None:
         Broker(replica.url).open()
 
 
-def test_a_full_server_is_opened_and_creates_nothing(start_server: Start) -> None:
+def test_R12_a_full_server_is_opened_and_creates_nothing(start_server: Start) -> None:
     server = start_server()
     with Broker(server.url, by=ADA) as before:
         paused = before.suspend("support", refund(), session="s")
