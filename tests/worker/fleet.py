@@ -23,12 +23,13 @@ QUICK: Final = Settings(
 
 
 class Agents:
-    """A process that serves the agents of `agents/serving.py`, or runs another program there."""
+    """A process that serves the agents of `agents/serving.py`, or runs another program: of that folder, or any."""
 
     def __init__(self, url: str, namespace: str, *, program: str = "serving", **options: Any) -> None:
         self.name = options.get("name", "")
+        module = program if "." in program else f"tests.worker.agents.{program}"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"tests.worker.agents.{program}", url, namespace, json.dumps(options)],
+            [sys.executable, "-m", module, url, namespace, json.dumps(options)],
             cwd=ROOT, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 

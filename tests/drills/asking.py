@@ -1,0 +1,86 @@
+"""Many runs that ask, and many answers at a pace."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from broker import Accepted, Approve, AsyncBroker, Replayed, RunState, Unavailable
+from broker.testing import await_until
+
+from .ledger import takes
+
+T = TypeVar("T")
+AT_ONCE = 32
+
+
+async def each(items: Iterable[T], do: Callable[[T], Awaitable[Any]], at_once: int = AT_ONCE) -> None:
+    """Does it to each item, so many at a time."""
+    left = iter(items)
+
+    async def some() -> None:
+        for item in left:
+            await do(item)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(at_once):
+            group.create_task(some())
+
+
+async def start_all(broker: AsyncBroker, agent: str, count: int) -> dict[str, int]:
+    """So many runs, each in a session of its own, with its number as its input."""
+    runs: dict[str, int] = {}
+
+    async def start(n: int) -> None:
+        runs[(await broker.start(agent, n, session=f"s{n}")).run_id] = n
+
+    await each(range(count), start)
+    return runs
+
+
+async def open_questions(broker: AsyncBroker, count: int) -> list[str]:
+    """The ids of what is open, as soon as so many are."""
+
+    async def there() -> bool:
+        return (await broker.fleet()).open >= count
+
+    await await_until(there, 60, what=f"{count} questions are open")
+    return [one async for one in _open(broker)]
+
+
+async def _open(broker: AsyncBroker) -> AsyncIterator[str]:
+    cursor: str | None = None
+    while True:
+        page = await broker.inbox.list(cursor=cursor, limit=500)
+        for record in page.items:
+            yield record.id
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+async def approve(broker: AsyncBroker, ids: Sequence[str], per_second: float) -> list[str]:
+    """Says yes to each, so many a second; those of which nobody knows whether it was heard."""
+    unsure: list[str] = []
+
+    async def answer(one: str) -> None:
+        try:
+            outcome = await broker.inbox.answer(one, Approve())
+            assert isinstance(outcome, Accepted | Replayed), outcome
+        except Unavailable:
+            unsure.append(one)
+
+    async with asyncio.TaskGroup() as group:
+        for one in ids:
+            group.create_task(answer(one))
+            await takes(1 / per_second)
+    return unsure
+
+
+async def all_over(broker: AsyncBroker, runs: Iterable[str]) -> None:
+    """Returns when every run has ended, or when one has not for a minute."""
+    for run_id in runs:
+
+        async def over(run_id: str = run_id) -> bool:
+            return (await broker.runs.get(run_id)).state in (RunState.FINISHED, RunState.DEAD)
+
+        await await_until(over, 60, what=f"{run_id} has ended")
