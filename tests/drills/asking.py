@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
+from time import monotonic
 from typing import Any, TypeVar
 
 from broker import Accepted, Approve, AsyncBroker, Replayed, RunState, Unavailable
@@ -90,3 +91,11 @@ async def all_over(broker: AsyncBroker, runs: Iterable[str]) -> None:
 
     with suppress(TimeoutError):
         await await_until(over, 60)
+
+
+async def at(instant: float) -> None:
+    """Returns at an instant of the monotonic clock, which the processes of a machine share; at once when it is over."""
+    loop = asyncio.get_running_loop()
+    there = loop.create_future()
+    loop.call_later(max(instant - monotonic(), 0), there.set_result, None)
+    await there

@@ -23,8 +23,7 @@ runs out, a sweeper notices, another worker leases. A quiet machine needs a thir
 
 async def server_time(broker: AsyncBroker) -> datetime:
     """What the server's clock says."""
-    seconds, micro = await broker._link.client.execute_command("TIME")
-    return datetime.fromtimestamp(int(seconds), UTC) + timedelta(microseconds=int(micro))
+    return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=await broker._link._now())
 
 
 class Crew:

@@ -75,7 +75,7 @@ async def asked(broker: AsyncBroker) -> list[str]:
 async def test_R04_an_answerer_killed_between_any_two_calls_loses_and_doubles_nothing(
     server: RunningServer, connect: Connect
 ) -> None:
-    """Off: `_leftovers` and `_claim` of follow.py (what the dead one had is open for ever)."""
+    """Off: `_claim` of follow.py: what the dead one had in its hands is open for ever."""
     whole = await connect()
     await asked(whole)
     steps = await killed(server, 0, halfway.answers, whole.namespace, 2)

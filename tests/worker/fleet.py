@@ -63,9 +63,9 @@ class Agents:
     def resume(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
 
-    def exit_code(self) -> int:
+    def exit_code(self, timeout: float = 20) -> int:
         """The exit code, when it has ended by itself."""
-        return self._process.wait(20)
+        return self._process.wait(timeout)
 
     def close(self) -> None:
         if self._process.poll() is None:
