@@ -39,16 +39,12 @@ class Crew:
         self._pace = pace
         self._count = 0
 
-    def hire(self, count: int) -> None:
+    def hire(self, count: int, program: str = "working", **options: Any) -> None:
         """Starts so many more; they come to work when they are up."""
         for _ in range(count):
             self._count += 1
-            self.alive.append(
-                self._start(
-                    program="tests.drills.agents.working", name=f"worker-{self._count}",
-                    ledger=str(self.ledger.path), pace=self._pace,
-                )  # fmt: skip
-            )
+            given = {"name": f"worker-{self._count}", "ledger": str(self.ledger.path), "pace": self._pace}
+            self.alive.append(self._start(program=f"tests.drills.agents.{program}", **given, **options))
 
     async def kill(self, *victims: Agents) -> None:
         for victim in victims:

@@ -39,8 +39,8 @@ def refund(n: int, **more: object) -> Interrupt:
 
 
 def deciders(n: int, count: int) -> int:
-    """How many decide about one of so many: from two to fifty; where they are thousands, fifty of one in hundred."""
-    return 2 + n % 49 if count < 1000 else 50 if n % 100 == 0 else 2 + n % 3
+    """How many decide about one of so many: from two to fifty; where they are thousands, fifty of one in two hundred."""
+    return 2 + n % 49 if count < 1000 else 50 if n % 200 == 0 else 2 + (n % 4 == 0)
 
 
 Told = list[tuple[str, str, str, str]]
