@@ -23,7 +23,7 @@ async def broker(server: RunningServer, namespace: str) -> AsyncGenerator[AsyncB
 
 @pytest.fixture
 def processes(server: RunningServer, namespace: str) -> Generator[Callable[..., Agents]]:
-    """Starts programs: `processes(program="tests.drills.agents.working", ...)`. The rest of them is killed at the end."""
+    """Starts programs: `processes(program="tests.drills.agents.working", ...)`. They are killed at the end."""
     with ExitStack() as stack:
 
         def start(**options: Any) -> Agents:

@@ -29,7 +29,9 @@ async def server_time(broker: AsyncBroker) -> datetime:
 class Crew:
     """So many workers; whoever is killed is replaced. `deaths` has when each died, by its name."""
 
-    def __init__(self, broker: AsyncBroker, start: Callable[..., Agents], ledger: Ledger, pace: float) -> None:
+    def __init__(
+        self, broker: AsyncBroker, start: Callable[..., Agents], ledger: Ledger, pace: float
+    ) -> None:
         self.broker = broker
         self.ledger = ledger
         self.deaths: dict[str, datetime] = {}
@@ -81,8 +83,14 @@ class Verdict:
         return f"{counts}, slowest {self.slowest}; for example {some}"
 
     @property
+    def is_complete(self) -> bool:
+        """Nothing is lost, doubled or unsure."""
+        return not (self.lost or self.doubled or self.unsure)
+
+    @property
     def is_good(self) -> bool:
-        return not (self.lost or self.doubled) and self.slowest <= SOON
+        """And nothing was slow."""
+        return self.is_complete and self.slowest <= SOON
 
 
 async def judge(crew: Crew, results: dict[str, Any], *, idle_until: datetime | None = None) -> Verdict:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from broker import AsyncBroker, HistoryEntry, RunState, Settlement
-
 from tests.worker.fleet import LEASE, ended
 
 from .asking import all_over, approve, open_questions, start_all
@@ -22,7 +21,7 @@ WAIT = timedelta(seconds=0.5)
 
 
 CLOCKS = {"ahead": [MINUTES], "behind": [-MINUTES], "jumping": [MINUTES, 0.0, -MINUTES]}
-"""By how many seconds the clock of each worker is wrong; one jumps ahead and back. Runs are pinned to them as builds."""
+"""By how many seconds the clock of each worker is wrong; one jumps. Runs are pinned to them as builds."""
 
 
 async def hire_with_wrong_clocks(crew: Crew) -> None:

@@ -5,6 +5,7 @@ more. So each n is the moment between two calls. (Workers: tests/journal/test_bo
 """
 
 import asyncio
+import random
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack
@@ -15,8 +16,8 @@ from typing import Any
 import pytest
 
 from broker import Action, Approve, AsyncBroker, Interrupt, Settlement, UnknownId
-from broker._async.confirm import Call, Came
 from broker._async.link import Link
+from broker.store.commands.values import Call, Came
 from broker.store.keys import Pool
 from broker.telemetry import Observation, Silent
 from broker.testing import FaultProxy, RunningServer, await_until
@@ -28,6 +29,7 @@ from .agents import halfway
 from .asking import all_over, each, open_questions, start_all
 from .crew import SETTINGS
 from .ledger import Ledger
+from .sizes import Size
 
 pytestmark = pytest.mark.drill
 Connect = Callable[..., Any]
@@ -68,12 +70,17 @@ async def killed(server: RunningServer, after: int, target: Any, *args: Any) -> 
         return proxy.requests
 
 
+def moments(steps: int, size: Size) -> range:
+    """Every moment, or every second one from one of the first two on."""
+    return range(random.choice(size((1, 2), (1,))), steps + 1, size(2, 1))
+
+
 async def asked(broker: AsyncBroker) -> list[str]:
     return [(await broker.suspend("a", refund(), session=s)).interrupt_ids[0] for s in ("s0", "s1")]
 
 
 async def test_R04_an_answerer_killed_between_any_two_calls_loses_and_doubles_nothing(
-    server: RunningServer, connect: Connect
+    server: RunningServer, connect: Connect, size: Size
 ) -> None:
     """Off: `_claim` of follow.py: what the dead one had in its hands is open for ever."""
     whole = await connect()
@@ -95,7 +102,7 @@ async def test_R04_an_answerer_killed_between_any_two_calls_loses_and_doubles_no
             events = [entry.event for entry in await broker.history(session)]
             assert events == ["suspended", "resolved", "leased"], after
 
-    await each(range(1, steps + 1), answered, at_once=8)
+    await each(moments(steps, size), answered, at_once=8)
 
 
 AGENTS = ("denied", "kept", "held", "failed", "ready")
@@ -112,7 +119,8 @@ class Due:
 
     async def prepare(self, clock: Clock) -> None:
         broker, hour = self.broker, timedelta(hours=1)
-        for name, more in {"denied": {"expires_in": hour}, "kept": {"expires_in": None}}.items():
+        questions: dict[str, dict[str, Any]] = {"denied": {"expires_in": hour}, "kept": {"expires_in": None}}
+        for name, more in questions.items():
             paused = await broker.suspend(name, refund(**more), session=name)
             self.runs[name], self.questions[name] = paused.run_id, paused.interrupt_ids[0]
         for name in ("closed", "held", "failed", "ready"):
@@ -157,7 +165,7 @@ class Due:
 
 
 async def test_R04_a_sweeper_killed_between_any_two_calls_leaves_the_rest_to_another(
-    server: RunningServer, connect: Connect
+    server: RunningServer, connect: Connect, size: Size
 ) -> None:
     """Off: the time to live of the right to sweep: the dead one would have it for ever."""
 
@@ -184,7 +192,7 @@ async def test_R04_a_sweeper_killed_between_any_two_calls_leaves_the_rest_to_ano
         _, facts = await swept(after)
         assert facts == expected, after
 
-    await each(range(1, steps + 1), swept_in_two, at_once=8)
+    await each(moments(steps, size), swept_in_two, at_once=8)
 
 
 class Rings(Silent):

@@ -30,7 +30,7 @@ def fill(world: World) -> None:
     world.client.config_set("maxmemory", 1)
 
 
-def test_new_work_is_refused_and_nothing_is_written(world: World) -> None:
+def test_P15_R12_new_work_is_refused_and_nothing_is_written(world: World) -> None:
     new, until = world.place("new"), world.now() + 60_000_000
     longest = world.settings.keep_settled
     adopt = runs.adopt(
@@ -46,7 +46,7 @@ def test_new_work_is_refused_and_nothing_is_written(world: World) -> None:
     assert world.snapshot() == {}
 
 
-def test_answers_resumes_pauses_and_ends_go_through(world: World) -> None:
+def test_P15_R12_answers_resumes_pauses_and_ends_go_through(world: World) -> None:
     place, lease = world.started()
     other, (one,) = world.asked(approval("c9"), name="other")
     fill(world)
@@ -64,7 +64,7 @@ def test_answers_resumes_pauses_and_ends_go_through(world: World) -> None:
     assert world.settled(one) == "withdrawn"
 
 
-def test_who_comes_when_it_is_full_can_still_answer(world: World) -> None:
+def test_P15_R12_who_comes_when_it_is_full_can_still_answer(world: World) -> None:
     """A process that connects then asks for the settings of the namespace, which writes nothing where they are."""
     created = namespace.create(world.namespace, namespace.Wanted())
     first = world.do(created)

@@ -37,6 +37,10 @@ class Agents:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
     def says(self, about: str) -> str:
         """The next line of the process that is about this."""
         assert self._process.stdout is not None

@@ -142,7 +142,7 @@ def drop_connections(lab: Lab) -> None:
     [destroy_groups, delete_streams, trim_streams, forget_scripts, forget_everything, restart, kill_and_start,
      drop_connections],
 )  # fmt: skip
-async def test_P9_whatever_is_lost_it_goes_on(lab: Lab, lose: Callable[[Lab], None]) -> None:
+async def test_P9_R11_whatever_is_lost_it_goes_on(lab: Lab, lose: Callable[[Lab], None]) -> None:
     """Fails without the repair of NOGROUP (`Follower._ensure_groups`, `Bells._ensure_groups`) and of NOSCRIPT."""
     waiting = asyncio.create_task(lab.broker.wait((await lab.broker.start("x", session="s")).run_id, 30))
     await asyncio.to_thread(lose, lab)
@@ -153,7 +153,7 @@ async def test_P9_whatever_is_lost_it_goes_on(lab: Lab, lose: Callable[[Lab], No
 
 
 @pytest.mark.parametrize("lose", [delete_streams, trim_streams, destroy_groups])
-async def test_P9_what_is_open_is_rung_again_within_two_periods(
+async def test_P9_R11_what_is_open_is_rung_again_within_two_periods(
     server: RunningServer, broker: AsyncBroker, serve: Callable[..., Worker], lose: Callable[[Any], None]
 ) -> None:
     """Fails without the sweeper's `_ring` and the guard `ring-lost` of ring.lua."""
@@ -176,7 +176,7 @@ async def test_P9_what_is_open_is_rung_again_within_two_periods(
     lab.client.close()
 
 
-async def test_P9_a_run_whose_bell_is_lost_is_found(lab: Lab) -> None:
+async def test_P9_R11_a_run_whose_bell_is_lost_is_found(lab: Lab) -> None:
     for n in range(1, 5):
         lab.client.delete(*lab.client.keys(lab.p.key("bell") + "*"))
         started = await lab.asks(n)
@@ -184,7 +184,7 @@ async def test_P9_a_run_whose_bell_is_lost_is_found(lab: Lab) -> None:
         assert (await ended(lab.broker, started)).result == "approve"
 
 
-async def test_a_server_without_its_settings_gets_them_again(
+async def test_R11_a_server_without_its_settings_gets_them_again(
     start_server: Callable[..., ServerProcess], serve: Callable[..., Worker], namespace: str
 ) -> None:
     server = start_server()
@@ -201,7 +201,7 @@ async def sweeps(broker: AsyncBroker) -> bool:
     return bool((await broker.fleet()).workers)
 
 
-async def test_a_paused_server_only_makes_it_late(lab: Lab) -> None:
+async def test_R17_a_paused_server_only_makes_it_late(lab: Lab) -> None:
     lab.server.pause()
     asked = asyncio.create_task(lab.asks(1))
     done, _ = await asyncio.wait([asked], timeout=0.3)

@@ -17,12 +17,17 @@ from tests.drills.asking import AT_ONCE, at, each
 from tests.drills.crew import SETTINGS
 from tests.worker.fleet import report
 
+Told = list[tuple[str, str, str, str]]
 
-async def main() -> None:
-    url, namespace, given = sys.argv[1:]
-    options: dict[str, Any] = json.loads(given)
-    questions: list[tuple[str, int]] = json.loads(Path(options["questions"]).read_text())
-    mine, told = range(options["part"], 1000, options["parts"]), []
+
+def read(path: str) -> Any:
+    return json.loads(Path(path).read_text())
+
+
+async def decide(url: str, namespace: str, questions: list[tuple[str, int]], options: dict[str, Any]) -> Told:
+    """What each decider of this process was told: question, decider, outcome, winner."""
+    told: Told = []
+    mine = range(options["part"], 1000, options["parts"])
     chance = random.Random(options["part"])  # each process in an order of its own, or one is ahead everywhere
     async with AsyncBroker(url, namespace=namespace, settings=SETTINGS) as broker:
 
@@ -36,15 +41,22 @@ async def main() -> None:
         await each(questions[:AT_ONCE], lambda one: broker.inbox.get(one[0]))  # every connection is open
         report("begins")
         await await_until(Path(options["go"]).exists, 60)
-        begin = json.loads(Path(options["go"]).read_text())
+        begin = read(options["go"])
         for start in range(0, len(questions), options["group"]):
             group = questions[start : start + options["group"]]
             presses = [(one, decider) for one, deciders in group for decider in mine if decider < deciders]
             chance.shuffle(presses)
             await at(begin + start * options["pace"])
             await each(presses, press)
+    return told
+
+
+def main() -> None:
+    url, namespace, given = sys.argv[1:]
+    options: dict[str, Any] = json.loads(given)
+    told = asyncio.run(decide(url, namespace, read(options["questions"]), options))
     Path(options["told"]).write_text(json.dumps(told))
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

@@ -4,7 +4,7 @@
 Only the standard library is imported before the clock is wrong.
 """
 
-import datetime
+import datetime as dt
 import json
 import runpy
 import sys
@@ -16,7 +16,7 @@ STEP = 0.2
 
 def falsify(skews: list[float]) -> None:
     """From now on whoever asks this process for the time of day is told another."""
-    real, seconds, nanoseconds = datetime.datetime, time.time, time.time_ns
+    real, seconds, nanoseconds = dt.datetime, time.time, time.time_ns
 
     def skew() -> float:
         return skews[int(time.monotonic() / STEP) % len(skews)]
@@ -25,25 +25,25 @@ def falsify(skews: list[float]) -> None:
         def __instancecheck__(cls, thing: object) -> bool:
             return isinstance(thing, real)
 
-    class Wrong(real, metaclass=Kind):
+    class Wrong(dt.datetime, metaclass=Kind):
         @classmethod
-        def now(cls, tz: datetime.tzinfo | None = None) -> Any:
-            return real.now(tz) + datetime.timedelta(seconds=skew())
+        def now(cls, tz: dt.tzinfo | None = None) -> Any:
+            return real.now(tz) + dt.timedelta(seconds=skew())
 
         @classmethod
         def utcnow(cls) -> Any:
-            return real.now(datetime.UTC).replace(tzinfo=None) + datetime.timedelta(seconds=skew())
+            return real.now(dt.UTC).replace(tzinfo=None) + dt.timedelta(seconds=skew())
 
     time.time = lambda: seconds() + skew()
     time.time_ns = lambda: nanoseconds() + int(skew() * 1e9)
-    datetime.datetime = Wrong  # type: ignore[misc]
+    dt.datetime = Wrong  # type: ignore[misc]
 
 
 def main() -> None:
     options = json.loads(sys.argv[3])
     falsify(options.pop("skews"))
     sys.argv[3] = json.dumps(options)
-    told = f"clock {time.time()} {datetime.datetime.now(datetime.UTC).timestamp()}\n"
+    told = f"clock {time.time()} {dt.datetime.now(dt.UTC).timestamp()}\n"
     sys.stdout.write(told)
     sys.stdout.flush()
     runpy.run_module("tests.drills.agents.working", run_name="__main__")

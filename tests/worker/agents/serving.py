@@ -47,24 +47,24 @@ async def waits(run: Run[Any]) -> int:
     return os.getpid()
 
 
+async def renew(run: Run[Any]) -> None:
+    (until,) = await run._link.run_all(runs.renew(run._leased.partition, [run._leased.token], QUICK.lease))
+    if until is None:
+        raise StaleLease(run.id)
+
+
 LATE: Final[dict[str, Callable[[Run[Any]], Awaitable[Any]]]] = {
     "begin": lambda run: run._link.run(entries.begin(run._leased, Entry("late", "d", "d"), LIMITS)),
     "end": lambda run: run._link.run(entries.end(run._leased, "call", b"late")),
     "handle": lambda run: run._link.run(entries.handle(run._leased, "job", "late")),
     "cut": lambda run: run._link.run(entries.cut(run._leased, 1, "late")),
-    "renew": lambda run: renew(run),
+    "renew": renew,
     "suspend": lambda run: run.suspend(Interrupt()),
     "fail": lambda run: run.fail("Late"),
     "release": lambda run: run.release(),
     "finish": lambda run: run.finish("late"),
 }
 """Every call that shows a lease, as the scripts take it: by script."""
-
-
-async def renew(run: Run[Any]) -> None:
-    (until,) = await run._link.run_all(runs.renew(run._leased.partition, [run._leased.token], QUICK.lease))
-    if until is None:
-        raise StaleLease(run.id)
 
 
 async def clings(run: Run[Any]) -> int:
