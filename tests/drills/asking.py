@@ -60,8 +60,10 @@ async def _open(broker: AsyncBroker) -> AsyncIterator[str]:
             return
 
 
-async def approve(broker: AsyncBroker, ids: Sequence[str], per_second: float) -> list[str]:
-    """Says yes to each, so many a second; those of which nobody knows whether it was heard."""
+async def approve(
+    broker: AsyncBroker, ids: Sequence[str], per_second: float, *, backlog: int | None = None
+) -> list[str]:
+    """Says yes to each, so many a second and no more than so many ahead of the workers; what nobody knows of."""
     unsure: list[str] = []
 
     async def answer(one: str) -> None:
@@ -71,10 +73,15 @@ async def approve(broker: AsyncBroker, ids: Sequence[str], per_second: float) ->
         except Unavailable:
             unsure.append(one)
 
+    async def few_wait() -> bool:
+        return sum(pool.ready for pool in (await broker.fleet()).pools) <= (backlog or 0)
+
     async with asyncio.TaskGroup() as group:
         for one in ids:
             group.create_task(answer(one))
             await takes(1 / per_second)
+            if backlog is not None:
+                await await_until(few_wait, 60, what="workers keep up")
     return unsure
 
 

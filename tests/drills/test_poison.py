@@ -51,7 +51,7 @@ async def test_R14_of_a_hundred_runs_the_one_that_is_poison_is_dead_and_the_othe
             run = await broker.start("works", kind if bad else n, session=f"s{n}")
             (poison if bad else good).append(run.run_id)
 
-        await each(range(size(100, 500)), start)
+        await each(range(size(100, 300)), start)
         keeping = asyncio.create_task(keep_up(processes, concurrency))
         await all_over(broker, [*poison, *good])
         keeping.cancel()
