@@ -31,7 +31,7 @@ from .sizes import Size
 
 pytestmark = pytest.mark.drill
 PROCESSES = 4
-SPACE = timedelta(milliseconds=5)
+LEAD, SPACE = timedelta(seconds=0.3), timedelta(milliseconds=5)
 
 
 def refund(n: int, **more: object) -> Interrupt:
@@ -124,22 +124,17 @@ class Race:
 
     async def round(self, number: int, count: int) -> None:
         """So many questions, and one answer to each; the next round's come earlier or later, as this one's fared."""
-        begin = await server_time(self.broker) + timedelta(seconds=0.5)
-        ids: dict[int, str] = {}
-
-        async def ask(n: int) -> None:
-            asked = refund(n, expires_at=begin + n * SPACE)
-            ids[n] = (await self.broker.suspend("a", asked, session=f"s{number}-{n}")).interrupt_ids[0]
-
-        await each(range(count), ask)
         before = Counter(self.told)
         async with asyncio.TaskGroup() as group:
-            for n, one in ids.items():
-                group.create_task(self.run(one, offset=(n % 11 - 5) * timedelta(milliseconds=1)))
+            for n in range(count):
+                group.create_task(self.run(f"s{number}-{n}", n))
         accepted = (self.told - before)["Accepted"] / count
         self.early += timedelta(milliseconds=round(10 * (0.5 - accepted)))
 
-    async def run(self, one: str, offset: timedelta) -> None:
+    async def run(self, session: str, n: int) -> None:
+        asked = refund(n, expires_in=LEAD + n * SPACE)
+        one = (await self.broker.suspend("a", asked, session=session)).interrupt_ids[0]
+        offset = (n % 11 - 5) * timedelta(milliseconds=1)
         record = await self.broker.inbox.get(one)
         assert record.deadline is not None
         waiting = asyncio.create_task(self.other.inbox.wait(one, 30))
@@ -152,9 +147,11 @@ class Race:
     def judge(self, outcome: Outcome, heard: Resolution, record: InterruptRecord) -> None:
         self.told[type(outcome).__name__] += 1
         assert record.deadline is not None
-        in_time = heard.at < record.deadline
-        expected = (Accepted, Settlement.RESOLVED) if in_time else (Expired, Settlement.EXPIRED)
-        self.faults["misled"] += (type(outcome), heard.state) != expected
+        ends: dict[type, Settlement] = {Accepted: Settlement.RESOLVED, Expired: Settlement.EXPIRED}
+        self.faults["misled"] += ends[type(outcome)] != heard.state
+        # Both times are told to the millisecond, and within one either may be.
+        in_time, late = heard.at <= record.deadline, heard.at >= record.deadline
+        self.faults["untimely"] += not (in_time if isinstance(outcome, Accepted) else late)
         self.faults["changed"] += record.resolution != heard
 
 
