@@ -22,8 +22,8 @@ bench: .venv/.bench  ## the broker beside Redis by hand: table and plot into ben
 test: .venv/.dev  ## every test that needs nothing installed by root
 	$(BIN)/python -m pytest -n auto -m 'not system'
 
-test-all: $(if $(TESTED),,test) .venv/.dev  ## make test, then what root adds: all servers found, a second user, an engine
-	$(BIN)/python -m pytest -n auto --servers all -m 'system or every_server'
+test-all: $(if $(TESTED),,test) .venv/.dev  ## make test, then what root adds (all servers found, a second user, an engine), and the drills at full size
+	$(BIN)/python -m pytest -n auto --servers all --drills full -m 'system or every_server or drill'
 
 lint: .venv/.dev  ## format, rules, types, import contracts, sizes, the generated twin
 	$(BIN)/ruff format --check .

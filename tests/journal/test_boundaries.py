@@ -1,4 +1,4 @@
-"""A worker is killed at every moment of its journal, one moment per run: what comes out is the same.
+"""R04: a worker is killed at every moment of its journal, one moment per run: what comes out is the same.
 
 The moments are those before and after each call to the server and each effect of a tool; `travel` names them. One run
 that nobody kills shows that the list below is all of them.
@@ -141,7 +141,7 @@ async def test_the_list_of_moments_is_all_of_them(trip: Trip, serve: Callable[[]
 
 
 @pytest.mark.parametrize("moment", list(every_moment()))
-async def test_B50_a_worker_killed_at_any_moment_changes_nothing(
+async def test_R04_B50_a_worker_killed_at_any_moment_changes_nothing(
     trip: Trip, serve: Callable[[], Worker], moment: str
 ) -> None:
     """Same result; every effect under one key, and once, except what its tool lets run again under that key.

@@ -23,18 +23,23 @@ QUICK: Final = Settings(
 
 
 class Agents:
-    """A process that serves the agents of `agents/serving.py`, or runs another program there."""
+    """A process that serves the agents of `agents/serving.py`, or runs another program: of that folder, or any."""
 
     def __init__(self, url: str, namespace: str, *, program: str = "serving", **options: Any) -> None:
         self.name = options.get("name", "")
+        module = program if "." in program else f"tests.worker.agents.{program}"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"tests.worker.agents.{program}", url, namespace, json.dumps(options)],
+            [sys.executable, "-m", module, url, namespace, json.dumps(options)],
             cwd=ROOT, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
 
     def says(self, about: str) -> str:
         """The next line of the process that is about this."""
@@ -62,9 +67,9 @@ class Agents:
     def resume(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
 
-    def exit_code(self) -> int:
+    def exit_code(self, timeout: float = 20) -> int:
         """The exit code, when it has ended by itself."""
-        return self._process.wait(20)
+        return self._process.wait(timeout)
 
     def close(self) -> None:
         if self._process.poll() is None:

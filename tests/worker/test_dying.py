@@ -1,11 +1,17 @@
 """Workers that die, stop in their tracks, or block: P6."""
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+import redis
 
 from broker import Approve, AsyncBroker, RunState
+from broker.store import scripts
+from broker.testing import RunningServer
 
+from .agents.serving import LATE
 from .fleet import LEASE, Agents, ended, run_when
 
 Start = Callable[..., Agents]
@@ -45,25 +51,49 @@ async def test_a_run_that_waits_outlives_every_worker(broker: AsyncBroker, agent
     assert run.result == {"kind": "approve", "pid": second.pid}
 
 
-async def test_a_worker_stopped_past_its_lease_writes_nothing(broker: AsyncBroker, agents: Start) -> None:
-    started = await broker.start("clings", session="s")
+SCRIPTS = Path(scripts.__file__).parent / "lua"
+
+
+def test_R03_every_script_that_takes_a_lease_is_tried_late() -> None:
+    found = {path.stem for path in SCRIPTS.glob("[a-z]*.lua") if "'stale_lease'" in path.read_text()}
+    assert found == set(LATE)
+
+
+async def test_R03_a_worker_stopped_past_its_lease_writes_nothing(
+    broker: AsyncBroker, agents: Start, server: RunningServer, tmp_path: Path
+) -> None:
+    """While another holds the run: finish, pause, failure, renewal, and each record of the journal is refused.
+
+    Off: guard `fence` of the prelude, or `holds` in any one script.
+    """
+    go_on = tmp_path / "go on"
+    started = await broker.start("clings", str(go_on), session="s")
     first = agents(name="one", agents=["clings"])
     assert first.begins() == started.run_id
     first.pause()
     second = agents(name="two", agents=["clings"])
     assert second.begins() == started.run_id
-    done = await ended(broker, started.run_id)
-    assert done.result == second.pid
-    before = (done, await broker.history("s"), await broker.active("s"), (await broker.inbox.list()).items)
+    before = contents(server, broker.namespace)
     first.resume()
-    assert first.says("told ") == "told refused refused refused refused"
-    run = await broker.runs.get(done.id)
-    assert (
-        run,
-        await broker.history("s"),
-        await broker.active("s"),
-        (await broker.inbox.list()).items,
-    ) == before
+    assert first.says("told ") == "told " + " ".join(f"{name}:refused" for name in LATE)
+    assert contents(server, broker.namespace) == before
+    go_on.touch()
+    done = await ended(broker, started.run_id)
+    assert (done.state, done.fence, done.result) == (RunState.FINISHED, 2, second.pid)
+
+
+def contents(server: RunningServer, namespace: str) -> dict[bytes, Any]:
+    """What the records of a namespace say; not until when the lease of its present holder is."""
+    found: dict[bytes, Any] = {}
+    with redis.Redis.from_url(server.url) as client:
+        for kind in ("run", "calls", "journal", "history", "state", "result", "open", "dead", "ready"):
+            for key in client.scan_iter(f"{{{namespace}*:{kind}*", count=1000):
+                found[key] = client.dump(key)
+                if client.type(key) == b"hash":
+                    found[key] = client.hgetall(key)
+                    found[key].pop(b"lease_until", None)
+    assert found
+    return found
 
 
 @pytest.mark.parametrize("waiting", [1, 5])

@@ -1,0 +1,1 @@
+"""Programs that the drills start as processes of their own."""
