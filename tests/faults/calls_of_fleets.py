@@ -8,6 +8,7 @@ from broker import AsyncBroker, Interrupt, OnExpiry, Respond, Worker
 from broker.store.keys import meta_key
 from broker.testing import await_until
 from tests.clock import MOVABLE
+from tests.records import fields
 
 from .world import HOUR, QUICK, Call, World, approval, asked, dead, finished, leased, nothing, ready
 
@@ -93,7 +94,7 @@ async def renew(w: World) -> str:
 
 
 def until(w: World) -> int:
-    return int(w.redis.hget(w.p.key("run", w.run_id), "lease_until") or 0)
+    return int(fields(w.redis.get(w.p.key("run", w.run_id))).get("lease_until", 0))
 
 
 async def two_asked(w: World) -> None:
