@@ -5,12 +5,12 @@ from typing import Any
 import msgpack
 
 
-def fields(packed: bytes | None) -> dict[str, bytes]:
+def fields(packed: Any) -> dict[str, bytes]:
     """The fields of a record, none where there is no record."""
     return {} if packed is None else {k.decode(): v for k, v in msgpack.unpackb(packed, raw=True).items()}
 
 
-def changed(packed: bytes | None, **values: str | bytes | None) -> bytes:
+def changed(packed: Any, **values: str | bytes | None) -> bytes:
     """The record with other fields; None takes one out."""
     found: dict[str, Any] = {**fields(packed), **values}
     kept = {name: value for name, value in found.items() if value is not None}
