@@ -20,6 +20,7 @@ from .core.answers import (
     Verdict,
     parse_answer,
 )
+from .core.batches import AnswerTo, Suspension
 from .core.diagnosis import Awaited, Cause, Checked, Finding, Trouble, Why
 from .core.dispositions import (
     AwaitingCompletion,
@@ -94,6 +95,7 @@ __all__ = [
     "AlreadyDecided",
     "Answer",
     "AnswerKind",
+    "AnswerTo",
     "ApprovalPending",
     "Approve",
     "AsyncBroker",
@@ -175,6 +177,7 @@ __all__ = [
     "StaleLease",
     "SubagentOutcome",
     "Superseded",
+    "Suspension",
     "Sweeper",
     "Tool",
     "Trouble",

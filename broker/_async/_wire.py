@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any, Final
 
 from ..errors import BrokerError, Unavailable
-from ..store.commands.values import Arg, Call, Came, packed
+from ..store.commands.values import MOST_BYTES, MOST_ITEMS, MOST_WORDS, Arg, Call, Came, packed
 from ..store.connect import (
     FAULTS,
     NOTHING,
@@ -29,10 +29,6 @@ from ..store.connect import (
 )
 from ._runtime import Client
 
-MOST_ITEMS: Final = 32
-MOST_WORDS: Final = 2900
-MOST_BYTES: Final = 256 * 1024
-"""What one script call carries at most, so that nobody waits long behind it; some servers refuse more words."""
 HIGH_WATER: Final = 4 * 1024 * 1024
 """How many bytes may wait for the network before callers do."""
 

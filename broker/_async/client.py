@@ -24,6 +24,7 @@ from ..store.connect import Options
 from ..store.keys import Pool
 from ..store.scripts import Rendering
 from ..telemetry import Observer
+from .batches import Batch
 from .checking import MOST_CHECKED, Check, Walk
 from .inbox import Inbox
 from .link import Link
@@ -73,6 +74,7 @@ class AsyncBroker:
             create=create,
         )
         self.inbox: Inbox = Inbox(self._link)
+        self.batch: Batch = Batch(self._link, self.inbox)
         self.runs: Runs = Runs(self._link)
         self.dead: Dead = Dead(self._link, self.runs)
 

@@ -6,9 +6,10 @@ setting (`patience`); after it the caller is told that the outcome is not known.
 
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from ..core.answers import Principal
@@ -18,7 +19,7 @@ from ..core.settings import Settings
 from ..errors import BrokerError, NotPermitted, StaleLease, Unavailable
 from ..store import namespace as ns
 from ..store.commands.observed import Watch
-from ..store.commands.values import Came, Command, Read, StaleAddress, header
+from ..store.commands.values import Came, Command, Read, StaleAddress, header, joined
 from ..store.connect import FAULTS, Gone, Later, NoScript, Options, meaning
 from ..store.disk import Barrier, Disk, check_offered, told
 from ..store.keys import Keyspace
@@ -35,6 +36,7 @@ from ._runtime import (
     make_client,
     monotonic,
     sleep,
+    together,
 )
 from ._wire import Wire, at_once
 from .confirm import Confirming
@@ -223,6 +225,18 @@ class Link:
         """What each item came to, a fault in the place of its item."""
         await self.open()
         return await self._many(command, self.settings)
+
+    async def run_many(self, commands: Sequence[Command[T]]) -> list[T | BaseException]:
+        """What each of several commands came to, in as few script calls as carry them; a fault in its place."""
+        await self.open()
+        results: list[Any] = [None] * len(commands)
+        parts = list(joined(commands))
+        found = await together([partial(self.run_all, one) for one, _ in parts])
+        for (_, places), came in zip(parts, found, strict=True):
+            told = [came] * len(places) if isinstance(came, BaseException) else came
+            for place, one in zip(places, told, strict=True):
+                results[place] = one
+        return results
 
     async def fetch(self, read: Read[T]) -> T:
         """What some plain reads say together."""

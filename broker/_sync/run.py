@@ -34,6 +34,7 @@ from ..store import prepare
 from ..store.commands import address, entries, pauses, reads, runs
 from ..store.commands.address import Address, RunAddress
 from ..store.commands.runs import Leased
+from ..store.commands.values import Command
 from .journal import Journal
 from .link import Link
 
@@ -218,14 +219,24 @@ class Run(Generic[T]):
 
         Raises `StaleLease`, and `Refused` with `NotDurable`: then it is closed, and a repeat waits again.
         """
+        command = self._finishing(result, by)
+        with self._ending():
+            return self._finished(command, (self._link.run_many([command]))[0])
+
+    def _finishing(self, result: JSON, by: Principal | None) -> Command[str]:
         self._check()
+        if not self.is_held and self._unconfirmed != "finish":
+            raise StaleLease(self.id)
         data = ResultRecord(result=result).to_bytes(most=self._link.settings.limits.record_bytes)
         who = by or self._link.by
-        command = runs.finish(self._leased, by=who.to_bytes() if who else b"", result=data)
+        return runs.finish(self._leased, by=who.to_bytes() if who else b"", result=data)
+
+    def _finished(self, command: Command[str], came: str | BaseException) -> RunState:
         # Handed on (mode each): a run that was taken back instead still has its tries.
-        return RunState(
-            self._write(command, lambda a: a.tries == 0 and a.state in (RunState.READY, RunState.WAITING))
+        state = self._wrote(
+            command, came, lambda a: a.tries == 0 and a.state in (RunState.READY, RunState.WAITING)
         )
+        return RunState(state)
 
     def release(self) -> None:
         """Gives the run back unharmed, for another worker; counts as no attempt."""
@@ -259,7 +270,7 @@ class Run(Generic[T]):
         if self._fault is not None:
             raise self._fault
 
-    def _write(self, command: Any, done: Callable[[RunAddress], bool]) -> str:
+    def _write(self, command: Command[str], done: Callable[[RunAddress], bool]) -> str:
         """The run's state after a call that ends the lease.
 
         Once it has ended, a repeat is told that the lease is stale. Where it was our own repeat, since the first reply
@@ -268,20 +279,22 @@ class Run(Generic[T]):
         if not self.is_held and self._unconfirmed != command.script:
             raise StaleLease(self.id)
         with self._ending():
-            try:
-                state: str = self._link.run(command)
-            except StaleLease as stale:
-                if not stale.repeated:
-                    raise
-                now = self._link.fetch(address.read_run_address(self._leased.partition, self.id))
-                if now.fence != self.fence or not done(now):
-                    raise
-                state = now.state
-            except Refused:  # it happened, and does not last for certain
+            return self._wrote(command, (self._link.run_many([command]))[0], done)
+
+    def _wrote(
+        self, command: Command[str], came: str | BaseException, done: Callable[[RunAddress], bool]
+    ) -> str:
+        if isinstance(came, StaleLease) and came.repeated:
+            now = self._link.fetch(address.read_run_address(self._leased.partition, self.id))
+            if now.fence != self.fence or not done(now):
+                raise came
+            came = now.state
+        if isinstance(came, BaseException):
+            if isinstance(came, Refused):  # it happened, and does not last for certain
                 self._end(unconfirmed=command.script)
-                raise
-            self._end()
-        return state
+            raise came
+        self._end()
+        return came
 
     def _ending(self) -> contextlib.AbstractContextManager[None]:
         return self._renewal.ending() if self._renewal else contextlib.nullcontext()

@@ -22,7 +22,7 @@ from ..store.commands import address, reads, runs
 from ..store.commands.address import RunAddress
 from ..store.commands.values import Command
 from ..store.keys import Partition, Pool
-from ._runtime import Stopped
+from ._runtime import Stopped, together
 from .diagnosis import why
 from .link import Link
 from .ready import Ready
@@ -274,13 +274,13 @@ class Queue:
             for agent in agents
             for b in dict.fromkeys((build, ""))
         ]
+        runs = [Run[Any](self._link, one) for one in Ready(self._link).lease(pools, limit, holder)]
         taken: list[Run[Any]] = []
-        for leased in Ready(self._link).lease(pools, limit, holder):
-            run: Run[Any] = Run(self._link, leased)
-            try:
-                run.load()
-            except Corrupt as broken:
-                run.failed(broken)
-                continue
-            taken.append(run)
+        for run, found in zip(runs, together([run.load for run in runs]), strict=True):
+            if isinstance(found, Corrupt):
+                run.failed(found)
+            elif isinstance(found, BaseException):
+                raise found
+            else:
+                taken.append(run)
         return tuple(taken)

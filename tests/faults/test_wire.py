@@ -10,7 +10,7 @@ import pytest
 from broker import AsyncBroker, InterruptState
 from broker._async import _wire
 from broker.store.commands import runs
-from broker.store.commands.values import Came, header, packed
+from broker.store.commands.values import MOST_BYTES, MOST_ITEMS, Came, header, packed
 from broker.store.connect import Refusal
 from broker.store.scripts import Rendering
 from broker.testing import FaultProxy, RunningServer, ServerProcess, await_until
@@ -48,7 +48,7 @@ async def test_calls_of_one_turn_share_connection_write_and_script_call(own_serv
         outcomes = await asked_together(broker, MANY)
         sent = calls_of(own_server, "evalsha") - before
         assert [told(one) for one in outcomes] == ["replayed"] + ["accepted"] * (MANY - 1)
-        assert MANY / _wire.MOST_ITEMS <= sent <= MANY / _wire.MOST_ITEMS * 2
+        assert MANY / MOST_ITEMS <= sent <= MANY / MOST_ITEMS * 2
         clients = own_server.call("CLIENT", "LIST")
         assert isinstance(clients, bytes)
         assert clients.count(b"name=broker") == 1
@@ -69,9 +69,9 @@ async def test_what_travels_together_is_bounded(
     heavy = InterruptState(framework="f", opaque=random.randbytes(60_000))
     async with AsyncBroker(own_server.url, by=ADA) as broker:
         await asked_together(broker, 64, state=heavy)
-    assert max(count for count, _, _ in weights) <= _wire.MOST_ITEMS
+    assert max(count for count, _, _ in weights) <= MOST_ITEMS
     assert max(words for _, words, _ in weights) <= 3000
-    assert all(size <= _wire.MOST_BYTES for count, _, size in weights if count > 1)
+    assert all(size <= MOST_BYTES for count, _, size in weights if count > 1)
 
 
 @pytest.mark.usefixtures("loaded")

@@ -1,7 +1,7 @@
 """The two kinds of value a driver runs: a script call on a list of items, and a few plain reads in one write."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import chain
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -18,8 +18,10 @@ T_co = TypeVar("T_co", covariant=True)
 Arg = bytes | str | int
 Reply = list[Any]
 
-MAX_ITEMS: Final = 64
-MAX_BYTES: Final = 256 * 1024
+MOST_ITEMS: Final = 32
+MOST_WORDS: Final = 2900
+MOST_BYTES: Final = 256 * 1024
+"""What one script call carries at most, so that nobody waits long behind it; some servers refuse more words."""
 
 
 class StaleAddress(Exception):
@@ -50,6 +52,11 @@ class Item:
     keys: tuple[str, ...]
     args: tuple[Arg, ...]
     about: About = NOTHING
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it is: those of the values that may be long."""
+        return sum(len(part) for part in self.args if isinstance(part, bytes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +136,39 @@ def header(settings: Settings) -> tuple[int, ...]:
     """What every script reads behind the number of its items."""
     spans = (settings.keep_settled, settings.keep_history, settings.keep_parked)
     return (*map(micros, spans), settings.tries)
+
+
+def joined(commands: Sequence[Command[T_co]]) -> Iterator[tuple[Command[T_co], list[int]]]:
+    """Several commands as few: those of one script and partition together, each with the places of what it carries.
+
+    A place is that of a command in `commands`, which have one item each and no reads behind it.
+    """
+    groups: dict[Any, list[int]] = {}
+    for place, one in enumerate(commands):
+        groups.setdefault((one.script, one.partition.tag, one.oom, one.confirm), []).append(place)
+    for places in groups.values():
+        for some in _chunks(commands, places):
+            yield _join([commands[place] for place in some]), some
+
+
+def _chunks(commands: Sequence[Command[Any]], places: Sequence[int]) -> Iterator[list[int]]:
+    some: list[int] = []
+    words = size = 0
+    for place in places:
+        (item,) = commands[place].items
+        more_words, more = len(item.keys) + len(item.args) + 1, item.size
+        if some and (len(some) == MOST_ITEMS or words + more_words > MOST_WORDS or size + more > MOST_BYTES):
+            yield some
+            some, words, size = [], 0, 0
+        some.append(place)
+        words, size = words + more_words, size + more
+    if some:
+        yield some
+
+
+def _join(commands: Sequence[Command[T_co]]) -> Command[T_co]:
+    items = tuple(item for one in commands for item in one.items)
+    return replace(commands[0], items=items, decode=lambda n, row: commands[n].decode(0, row))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,164 @@
+# Generated from tests/clients/_async/test_batches.py by tests/tools/unasync.py (make sync): do not edit.
+"""Batches: each item is decided as if it had been sent alone, and told so in its place."""
+
+import pytest
+
+from broker import (
+    Accepted,
+    Action,
+    AlreadyDecided,
+    AnswerTo,
+    Approve,
+    Broker,
+    Conflict,
+    Edit,
+    Interrupt,
+    Invalid,
+    InvalidInput,
+    Mode,
+    Principal,
+    Reject,
+    Replayed,
+    RunState,
+    StaleLease,
+    Superseded,
+    Suspension,
+    Unknown,
+)
+from broker.testing import RunningServer
+from tests.clients.asking import ADA, BEN, refund
+
+MANY = 150
+
+
+def pause(n: int, **more: object) -> Suspension:
+    fields = {"agent": "a", "session": f"s{n}", "interrupts": (refund(n),), "key": "k", **more}
+    return Suspension(**fields)  # type: ignore[arg-type]
+
+
+def test_many_pauses_answers_and_ends(broker: Broker) -> None:
+    paused = broker.batch.suspend([pause(n) for n in range(MANY)])
+    assert [type(one) for one in paused] == [Accepted] * MANY
+    ids = [one.interrupt_ids[0] for one in paused if isinstance(one, Accepted)]
+    assert [one.session_id for one in paused if isinstance(one, Accepted)] == [f"s{n}" for n in range(MANY)]
+    told = broker.batch.answer([AnswerTo(one, Approve()) for one in ids], by=ADA)
+    assert [type(one) for one in told] == [Accepted] * MANY
+    ended = 0
+    while runs := broker.queue("agents").lease(("a",), limit=50):
+        assert all(isinstance(run.resolutions[0].answer, Approve) for run in runs)
+        states = broker.batch.finish([(run, {"n": n}) for n, run in enumerate(runs)])
+        assert states == [RunState.FINISHED] * len(runs)
+        ended += len(runs)
+    assert ended == MANY
+    assert (broker.fleet()).open == 0
+
+
+def test_a_repeated_batch_changes_nothing(broker: Broker) -> None:
+    """P3."""
+    first = broker.batch.suspend([pause(n) for n in range(5)])
+    again = broker.batch.suspend([pause(n) for n in range(7)])
+    assert [type(one) for one in again] == [Replayed] * 5 + [Accepted] * 2
+    assert [one.run_id for one in again[:5] if isinstance(one, Replayed)] == [
+        one.run_id for one in first if isinstance(one, Accepted)
+    ]
+    answers = [AnswerTo(one.interrupt_ids[0], Approve()) for one in first if isinstance(one, Accepted)]
+    assert [type(one) for one in broker.batch.answer(answers, by=ADA)] == [Accepted] * 5
+    assert [type(one) for one in broker.batch.answer(answers, by=ADA)] == [Replayed] * 5
+    assert len(broker.history("s0")) == 2
+
+
+def test_each_pause_has_an_outcome_of_its_own(broker: Broker) -> None:
+    """P12: what does not fit is told in its place, with the field, and the others are not held up."""
+    broker.suspend("a", refund(1), session="s1", key="k")
+    outcomes = broker.batch.suspend(
+        [
+            pause(0),
+            pause(1, interrupts=(refund(2),)),
+            pause(2, session=" "),
+            pause(3, interrupts=()),
+            pause(4),
+        ]
+    )
+    assert [type(one) for one in outcomes] == [Accepted, Conflict, Invalid, Invalid, Accepted]
+    assert [one.field for one in outcomes if isinstance(one, Invalid)] == ["session", "interrupts"]
+    assert len((broker.inbox.list()).items) == 3
+
+
+def test_each_answer_has_an_outcome_of_its_own(broker: Broker) -> None:
+    paused = broker.batch.suspend([pause(n) for n in range(4)])
+    ids = [one.interrupt_ids[0] for one in paused if isinstance(one, Accepted)]
+    broker.inbox.answer(ids[1], Reject(reason="no"), by=BEN)
+    outcomes = broker.batch.answer(
+        [
+            AnswerTo(ids[0], Approve()),
+            AnswerTo(ids[1], Approve()),
+            AnswerTo(ids[2], Edit(arguments={"n": 5})),
+            AnswerTo(ids[3], Approve(), seen="another"),
+            AnswerTo("int_0000" + "0" * 32, Approve()),
+            AnswerTo("none of ours", Approve()),
+            AnswerTo(ids[0], Reject(reason="twice in one batch")),
+        ],
+        by=ADA,
+    )
+    kinds = [type(one) for one in outcomes]
+    assert kinds == [Accepted, AlreadyDecided, Invalid, Invalid, Unknown, Unknown, AlreadyDecided]
+    first, second = (one for one in outcomes if isinstance(one, AlreadyDecided))
+    assert first.winner is not None
+    assert first.winner.by == BEN
+    assert second.winner is not None
+    assert second.winner.by == ADA
+    assert len((broker.inbox.list()).items) == 2
+
+
+def test_nobody_answers_in_a_batch_without_a_name(server: RunningServer, namespace: str) -> None:
+    with Broker(server.url, namespace=namespace) as broker:
+        with pytest.raises(InvalidInput, match="by"):
+            broker.batch.answer([AnswerTo("x", Approve())])
+
+
+def test_the_first_of_several_decides_in_a_batch_too(broker: Broker) -> None:
+    asked = [Interrupt.approval(Action(tool="t", arguments={}), call) for call in ("c1", "c2")]
+    paused = broker.suspend("a", *asked, session="s", mode=Mode.FIRST)
+    outcomes = broker.batch.answer([AnswerTo(one, Approve()) for one in paused.interrupt_ids], by=ADA)
+    assert [type(one) for one in outcomes] == [Accepted, Superseded]
+
+
+def test_an_early_answer_is_found_by_a_batch(broker: Broker) -> None:
+    broker.inbox.answer_call("s0", "call_1", Approve(), by=ADA)
+    (one,) = broker.batch.suspend([pause(0)])
+    assert isinstance(one, Accepted)
+    assert (broker.inbox.get(one.interrupt_ids[0])).resolution is not None
+
+
+def test_an_end_that_is_not_ones_own_is_told_in_its_place(broker: Broker) -> None:
+    for n in range(3):
+        broker.start("a", n, session=f"s{n}")
+    runs = broker.queue("agents").lease(("a",), limit=3)
+    runs[1].release()
+    states = broker.batch.finish([(run, None) for run in runs])
+    assert [states[0], states[2]] == [RunState.FINISHED] * 2
+    assert isinstance(states[1], StaleLease)
+
+
+def test_a_batch_is_bounded(broker: Broker) -> None:
+    with pytest.raises(InvalidInput, match="pauses"):
+        broker.batch.suspend([pause(0)] * 1001)
+
+
+def test_a_batch_is_few_calls(server: RunningServer, namespace: str) -> None:
+    """Off: `joined`, when each item makes a call of its own."""
+    sent: list[int] = []
+
+    class Counting:
+        def sent(self, calls: object, /) -> None:
+            sent.append(len(calls))  # type: ignore[arg-type]
+
+        def told(self, calls: object, /) -> None:
+            pass
+
+    with Broker(server.url, namespace=namespace, observer=Counting(), by=Principal.local("me")) as broker:
+        broker.open()
+        sent.clear()
+        broker.batch.suspend([pause(n) for n in range(MANY)])
+    assert sum(sent) == MANY
+    assert len(sent) <= MANY / 16
