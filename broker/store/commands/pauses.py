@@ -69,7 +69,7 @@ class Pause:
 
 def suspend(p: Partition, pause: Pause) -> Command[Outcome]:
     """Stores the pause and asks its questions, all or nothing."""
-    place, pool, token = pause.place, pause.place.pool, pause.token
+    place, token = pause.place, pause.token
     ids = tuple(q.id for q in pause.questions)
 
     def decode(_: int, reply: Reply) -> Outcome:
@@ -89,6 +89,16 @@ def suspend(p: Partition, pause: Pause) -> Command[Outcome]:
             return Conflict(reason="this point of the run was suspended with other content")
         return refusal(reply, place.run)
 
+    args: list[Arg] = [packed_record(_fields(pause)), place.input, pause.state]
+    for q in pause.questions:
+        args.extend(q.args())
+    about = About(place.session, place.run, ids, pause.op, token.fence if token else None)
+    item = Item(tuple(_keys(p, pause)), tuple(args), about)
+    return Command("suspend", p, (item,), decode, oom=token is not None, confirm=True)
+
+
+def _keys(p: Partition, pause: Pause) -> list[str]:
+    place, pool = pause.place, pause.place.pool
     keys = run_keys(p, place.run, place.session, pool)
     keys += [p.key("interrupts"), *(p.key(kind, place.session) for kind in ("early", "aliases"))]
     keys += [p.key(kind, place.run) for kind in ("state", "input")]
@@ -97,19 +107,18 @@ def suspend(p: Partition, pause: Pause) -> Command[Outcome]:
     for q in pause.questions:
         a = Address(q.id, place.run, place.session, pool, q.kind, q.tool, q.audience, q.expiry)
         keys += [*interrupt_keys(p, a, decider=False), p.key("question", q.id), p.key("default", q.id)]
-    fields: dict[str, Arg] = {
+    return keys
+
+
+def _fields(pause: Pause) -> dict[str, Arg]:
+    place, pool, token = pause.place, pause.place.pool, pause.token
+    return {
         "run": place.run, "session": place.session, "queue": pool.queue, "agent": pool.agent, "build": pool.build,
         "priority": place.priority, "op": pause.op, "digest": pause.digest, "seq": pause.seq, "mode": pause.mode,
         "replace": int(pause.replace), "fence": token.fence if token else "", "nonce": token.nonce if token else "",
         "not_after": pause.not_after, "longest": micros(pause.longest), "by": place.by, "keep": " ".join(pause.keep),
         "count": len(pause.questions),
     }  # fmt: skip
-    args: list[Arg] = [packed_record(fields), place.input, pause.state]
-    for q in pause.questions:
-        args.extend(q.args())
-    about = About(place.session, place.run, ids, pause.op, token.fence if token else None)
-    item = Item(tuple(keys), tuple(args), about)
-    return Command("suspend", p, (item,), decode, oom=token is not None, confirm=True)
 
 
 def with_old(pause: Pause, old: Sequence[Address]) -> Pause:

@@ -10,7 +10,7 @@ local function add(r, session, seq, q)
   if string.sub(deadline, 1, 1) == '+' then deadline = int(now + tonumber(deadline)) end
   if deadline ~= '' and tonumber(deadline) <= now then error({ 'invalid', 'expires_at' }) end --@guard past-deadline
   n.run, n.session, n.seq, n.mode, n.queue, n.agent, n.build = r.id, session, seq, f.mode, f.queue, f.agent, f.build
-  n.opened = int(now)
+  n.opened = NOW
   set(i, 'deadline', deadline)
   move(i, 'suspend', SET.OPEN)
   local number = int(next_number())
@@ -37,6 +37,7 @@ end
 -- alone while no other had that call id.
 -- `q.early` says what the caller made of it: `mark`, `mark=digest` of what an edit lets run, or `!mark` (does not fit).
 local function match_early(r, session, seq, q)
+  if redis.call('EXISTS', key('early', session)) == 0 then return end
   local early, aliases, i = map('early', session), map('aliases', session), load('interrupt', q.id)
   local call = i.f.call
   for _, field in ipairs({ 'r ' .. r.id .. ' ' .. seq .. ' ' .. call, 'j ' .. r.id .. ' ' .. call, 'c ' .. call }) do
@@ -97,7 +98,7 @@ local function carry(r, seq, mode, keep, shown, op, by)
       set(i, 'mode', mode)
       if unread then fresh[#fresh + 1] = id end
     else
-      set(i, 'spent', int(now))
+      set(i, 'spent', NOW)
       write('ZADD', 'retention', nil, int(now + KEEP_SETTLED), 'i ' .. id)
     end
   end

@@ -24,10 +24,16 @@ local now = time[1] * 1000000 + time[2]
 --@clock
 
 local function int(x) return string.format('%.0f', x) end
+local NOW = int(now)
 
 -- The name of a key. Nothing else makes names, and nothing undeclared is touched.
+local BEFORE = setmetatable({}, { __index = function(names, kind)
+  local name = TAG .. SEG[kind]
+  names[kind] = name
+  return name
+end })
 local function key(kind, id)
-  local name = TAG .. SEG[kind] .. (id or '')
+  local name = id and BEFORE[kind] .. id or BEFORE[kind]
   if not declared[name] then error({ 'address', kind, id or '' }) end --@guard declared
   return name
 end
@@ -115,11 +121,11 @@ local function load(kind, id)
 end
 
 -- The same for hashes that are maps of a session or a run: a field is read when it is asked for, since they may be long.
-local function map(kind, id)
+local function map(kind, id, is_new)
   local name = key(kind, id)
   local r = records[name]
   if r then return r end
-  local fields = setmetatable({}, { __index = function(f, field)
+  local fields = is_new and {} or setmetatable({}, { __index = function(f, field)
     local value = read('HGET', name, field)
     rawset(f, field, value)
     return value
@@ -209,7 +215,10 @@ local function commit()
     end
   end
   if counter then redis.call('SET', TAG .. SEG.counter, int(counter)) end
-  for _, w in ipairs(pending) do send(w) end
+  for _, w in ipairs(pending) do
+    local reply = send(w)
+    if w.first and reply == 1 then redis.call(unpack(w.first)) end
+  end
 end
 
 local function whole(decide)
@@ -259,7 +268,9 @@ local function history(session, event, e)
   local entry = { 1, event, e.run or '', e.seq or '', e.interrupt or '', e.state or '', e.by or '', e.op or '',
     e.digest or '', e.detail or '' }
   write('RPUSH', 'history', session, string.format('%016.0f', now) .. cmsgpack.pack(entry))
-  write('ZADD', 'retention', nil, 'NX', int(now + KEEP_HISTORY), 'h ' .. session)
+  local pushed, name = pending[#pending], key('retention')
+  need('retention', name, 'zset')
+  pushed.first = { 'ZADD', name, 'NX', int(now + KEEP_HISTORY), 'h ' .. session }
 end
 
 -- Runs ------------------------------------------------------------------------------------------------------------
@@ -281,7 +292,7 @@ end
 local function create(r, fields)
   local state = r.f.state
   r.f = fields
-  for field, value in pairs({ state = state, seq = '0', fence = '0', tries = '0', left = '0', created = int(now) }) do
+  for field, value in pairs({ state = state, seq = '0', fence = '0', tries = '0', left = '0', created = NOW }) do
     fields[field] = fields[field] or value
   end
   if fields.build == '' then fields.build = nil end
@@ -302,7 +313,7 @@ local function holds(r, fence, nonce)
 end
 
 local function note_error(r, kind, text)
-  write('RPUSH', 'errors', r.id, cmsgpack.pack({ int(now), r.f.fence or '', r.f.holder or '', kind, text }))
+  write('RPUSH', 'errors', r.id, cmsgpack.pack({ NOW, r.f.fence or '', r.f.holder or '', kind, text }))
   write('LTRIM', 'errors', r.id, '-20', '-1')
 end
 
@@ -340,105 +351,4 @@ local function close_run(r, event, e)
   history(r.f.session, event, e)
   write('XADD', 'dispositions', nil, '*', 'event', event, 'run', r.id, 'session', r.f.session)
   pending[#pending + 1] = { PUBLISH, TAG .. SEG.settled .. r.id, r.f.state }
-end
-
--- Interrupts ------------------------------------------------------------------------------------------------------
-
-local function ring_interrupt(i)
-  local f = i.f
-  local name = key('interrupts')
-  need('interrupts', name, 'stream')
-  bells[#bells + 1] = { 'XADD', name, '*', 'for', f.audience, 'interrupt', i.id, 'run', f.run, 'session',
-    f.session, 'queue', f.queue, 'agent', f.agent, 'build', f.build or '', 'kind', f.kind, 'tool', f.tool or '',
-    'expiry', f.expiry or '', 'mode', f.mode or '', of = i }
-  write('ZADD', 'unseen', f.audience, int(now), i.id)
-end
-
-local function due(i)
-  return i.f.state == SET.OPEN and i.f.expiry ~= EXPIRY.WAIT and (tonumber(i.f.deadline) or now + 1) <= now
-end
-
--- A call record is one short string in the hash of its run: state, attempt, digest, interrupt, fence of the lease that
--- began it; '-' stands for what there is none of.
-local function call_record(run, call)
-  local calls = map('calls', run)
-  local packed = calls.f[call] or 'none 0 - - -'
-  local state, attempt, digest, interrupt, fence = string.match(packed, '^(%S+) (%d+) (%S+) (%S+) (%S+)$')
-  if not state then error({ 'corrupt', calls.key, 'hash with a call record of another form' }) end
-  return state, attempt, digest, interrupt ~= '-' and interrupt or '', fence
-end
-
-local function note_call(run, call, operation, state, digest, interrupt, attempt, fence)
-  local was, before = call_record(run, call)
-  if not permitted('call', operation, was, state) then return false end
-  local some = interrupt ~= '' and interrupt or '-'
-  set(map('calls', run), call, table.concat({ state, attempt or before, digest, some, fence or '-' }, ' '))
-  return true
-end
-
--- The one place where an interrupt ends. `how`: operation, op, by, and where somebody answered: answer, mark, action;
--- `quiet`: the caller decides itself what becomes of the run.
-local function settle(i, state, how)
-  local f = i.f
-  move(i, how.operation, state)
-  set(i, 'op', how.op)
-  set(i, 'by', how.by or '')
-  set(i, 'at', int(now))
-  set(i, 'answer', how.answer or '')
-  set(i, 'mark', how.mark or '')
-  set(i, 'why', how.detail or '')
-  for _, index in ipairs({ { 'open' }, { 'open_queue', f.queue }, { 'open_kind', f.kind }, { 'open_tool', f.tool } }) do
-    if index[1] == 'open' or (index[2] or '') ~= '' then write('ZREM', index[1], index[2], i.id) end
-  end
-  write('ZREM', 'unseen', f.audience, i.id)
-  write('ZREM', 'timers', nil, 'i ' .. i.id)
-  local goes_on = f.audience == 'approvals' and (how.answer == 'approve' or how.answer == 'edit')
-  if goes_on then set(i, 'approved', how.answer == 'edit' and how.action or f.action) end
-  if (f.call or '') ~= '' and not goes_on then
-    note_call(f.run, f.call, 'settle', CALL.RESOLVED, f.action or '-', i.id)
-  end
-  history(f.session, how.event or state, { run = f.run, seq = f.seq, interrupt = i.id, state = state, by = how.by, op = how.op,
-    digest = how.mark, detail = how.detail })
-  write('XADD', 'dispositions', nil, '*', 'event', state, 'interrupt', i.id, 'run', f.run, 'session', f.session)
-  pending[#pending + 1] = { PUBLISH, TAG .. SEG.settled .. i.id, state }
-  local r = load('run', f.run)
-  if not r.exists then return end --@guard run-gone
-  bump(r, 'left', -1)
-  set(r, 'fresh', (r.f.fresh and r.f.fresh .. ' ' or '') .. i.id)
-  if r.f.mode == MODE.FIRST and not how.quiet then
-    for _, id in ipairs(words(r.f.ids)) do
-      local other = load('interrupt', id)
-      if other.f.state == SET.OPEN then
-        settle(other, SET.SUPERSEDED, { operation = 'supersede', op = how.op, by = how.by, quiet = true })
-      end
-    end
-  end
-  if r.f.state == RUN.WAITING and not how.quiet then
-    if tonumber(r.f.left) == 0 or r.f.mode == MODE.EACH then make_ready(r, 'settle') end --@guard complete
-  end
-end
-
--- An answer that came before its question, or nil; a fault where the stored bytes are none of ours.
-local function early_answer(early, field)
-  local packed = early.f[field]
-  if not packed then return nil end
-  local said = unpacked(early.key, packed, 7)
-  return { op = said[1], kind = said[2], mark = said[3], slot = said[4], action = said[5], seen = said[6], by = said[7] }
-end
-
--- Ends an interrupt whose deadline has passed, as its policy says. Whoever meets it does this before telling anybody.
-local function expire(i)
-  local f = i.f
-  local op = 'expire ' .. (f.moved or '0')
-  if f.expiry == EXPIRY.DEFAULT then
-    local bytes = read('GET', key('default', i.id))
-    if bytes then
-      write('SET', 'verdict', i.id, bytes)
-      set(i, 'verdict', i.id)
-      settle(i, SET.RESOLVED, { operation = 'expire', event = 'default_answer', op = op, answer = f.default_kind,
-        mark = f.default_mark, action = f.default_action })
-      return
-    end
-  end
-  settle(i, SET.EXPIRED, { operation = 'expire', op = op, detail = f.expiry })
 end

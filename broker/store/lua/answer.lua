@@ -8,6 +8,8 @@
 --       not_after, longest window. A call with a run and no sequence is one of that run's journal
 -- Reply per item: accepted | replayed | parked until | unknown | conflict | invalid field allowed |
 --       settled state at answer by op (of the one who was first)
+--@use _calls
+--@use _interrupts
 --@use _early
 local function facts(i)
   local f = i.f
@@ -98,7 +100,7 @@ return each(function()
   a.receipt = tonumber(read('ZSCORE', key('unknown'), mark) or '0') > now
   if i.exists then return decide(i, a) end
   -- Told no once, always no: the same question may be asked again under the same id after the server lost it.
-  write('ZREMRANGEBYSCORE', 'unknown', nil, '-inf', int(now))
+  write('ZREMRANGEBYSCORE', 'unknown', nil, '-inf', NOW)
   write('ZADD', 'unknown', nil, int(now + KEEP_SETTLED), mark)
   write('ZREMRANGEBYRANK', 'unknown', nil, 0, -10001)
   return { 'unknown' }

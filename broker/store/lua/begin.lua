@@ -8,6 +8,7 @@
 -- Reply per item: stale_lease | mismatch digest | stored bytes | settled interrupt | asked interrupt | ask |
 --       open interrupt | wait bytes | changed digest | doubt attempt token | run attempt token interrupt | full entries bytes
 
+--@use _calls
 -- What the question about a call says of it: nil where it may run. A call that was asked about stays gated.
 local function gate(a, interrupt)
   if interrupt == '' then return { 'ask' } end

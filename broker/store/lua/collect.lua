@@ -4,6 +4,7 @@
 --       r: run, session, number of interrupts, for each id, call, verdict      i: interrupt, session, call, verdict, run
 --       h: session                                                   e: verdict, session, field
 -- Reply per item: collected | nothing
+--@use _calls
 local function drop_keys(id, verdict)
   for _, kind in ipairs({ 'interrupt', 'question', 'verdict', 'default' }) do write('DEL', kind, id) end
   if verdict ~= '' and verdict ~= id then write('DEL', 'verdict', verdict) end

@@ -4,6 +4,7 @@
 -- KEYS  per item: run, calls, journal
 -- ARGV  per item: size, run, fence, nonce, entry, result, digest of an entry that cannot be begun (empty: it was begun)
 -- Reply per item: stale_lease | accepted entries bytes | replayed bytes | completed | conflict
+--@use _calls
 return each(function()
   local id, fence, nonce, entry, result, refused = arg(), arg(), arg(), arg(), arg(), arg()
   local r = load('run', id)

@@ -4,6 +4,8 @@
 --       open_queue, open_tool, open_kind, unseen; default and verdict where the policy is a default answer
 -- ARGV  per item: size, interrupt
 -- Reply per item: expired state | nothing
+--@use _calls
+--@use _interrupts
 return each(function()
   local id = arg()
   return unless_corrupt('timers', nil, 'i ' .. id, function()

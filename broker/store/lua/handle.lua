@@ -3,6 +3,7 @@
 -- KEYS  per item: run, calls, journal
 -- ARGV  per item: size, run, fence, nonce, entry, handle
 -- Reply per item: ok state | stale_lease
+--@use _calls
 return each(function()
   local id, fence, nonce, entry, handle = arg(), arg(), arg(), arg(), arg()
   local r = load('run', id)

@@ -7,7 +7,7 @@ return each(function()
   if record == '' then
     write('HDEL', 'workers', nil, worker)
   else
-    write('HSET', 'workers', nil, worker, int(now) .. ' ' .. record)
+    write('HSET', 'workers', nil, worker, NOW .. ' ' .. record)
   end
-  return { 'ok', int(now) }
+  return { 'ok', NOW }
 end)

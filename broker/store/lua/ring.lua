@@ -3,6 +3,8 @@
 -- KEYS  per item: interrupt, interrupts, unseen
 -- ARGV  per item: size, interrupt, group, period
 -- Reply per item: rung | waits (its entry is on its way) | nothing
+--@use _calls
+--@use _interrupts
 local groups
 
 -- How far each group of the stream has come: name -> id of the entry that it was handed last.
@@ -45,7 +47,7 @@ return each(function()
     if rung and rung > now - period then return { 'waits' } end --@guard ring-period
     local stream = key('interrupts')
     if i.f.bell and reaches(stream, group, i.f.bell) then --@guard ring-lost
-      write('ZADD', 'unseen', i.f.audience, int(now), id) --@guard ring-lost
+      write('ZADD', 'unseen', i.f.audience, NOW, id) --@guard ring-lost
       return { 'waits' } --@guard ring-lost
     end --@guard ring-lost
     ring_interrupt(i)

@@ -9,6 +9,8 @@
 --       early (digests of early verdicts that were looked at, see _pause; *: none needs it), default answer, question,
 --       and a packed map of the fields its record begins with. Its deadline: absent never, +n n from now, n absolute
 -- Reply per item: accepted state | replayed state | conflict | stale_lease | unknown | invalid | recheck
+--@use _calls
+--@use _interrupts
 --@use _pause
 local function arguments()
   local a = cmsgpack.unpack(arg())
@@ -29,6 +31,7 @@ local function permit(r, a)
     if a.seq ~= '1' then return nil, { 'conflict', 'run', '' } end --@guard suspend-first
     if a.not_after <= now then return nil, { 'unknown' } end --@guard suspend-in-time
     if a.not_after > now + a.longest then return nil, { 'invalid', 'not_after' } end --@guard suspend-window
+    map('calls', r.id, true)
     create(r, { session = a.session, queue = a.queue, agent = a.agent, build = a.build, priority = a.priority,
       start_op = a.op })
     write('SET', 'input', r.id, a.input)
@@ -63,7 +66,7 @@ return each(function()
   local ids, fresh = carry(r, a.seq, a.mode, a.kept, shown, a.op, a.by)
   if f.state == RUN.LEASED then unlease(r) end
   move(r, operation, RUN.WAITING)
-  f.seq, f.suspend_op, f.suspend_digest, f.mode, f.suspended, f.tries = a.seq, a.op, a.digest, a.mode, int(now), '0'
+  f.seq, f.suspend_op, f.suspend_digest, f.mode, f.suspended, f.tries = a.seq, a.op, a.digest, a.mode, NOW, '0'
   for _, q in ipairs(a.questions) do ids[#ids + 1] = q.id end
   set(r, 'ids', table.concat(ids, ' '))
   set(r, 'fresh', table.concat(fresh, ' '))

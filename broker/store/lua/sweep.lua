@@ -14,5 +14,5 @@ return each(function()
   elseif holder == name then
     write('DEL', 'sweeper', nil)
   end
-  return { 'yes', int(now) }
+  return { 'yes', NOW }
 end)

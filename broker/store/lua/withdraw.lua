@@ -5,6 +5,8 @@
 --       the policy is a default answer)
 -- ARGV  per item: size, run, op, sequence, by, reason
 -- Reply per item: accepted state | replayed state | unknown | conflict | settled state (closed or another sequence)
+--@use _calls
+--@use _interrupts
 return each(function()
   local id, op, seq, by, reason = arg(), arg(), arg(), arg(), arg()
   local r = load('run', id)

@@ -1,0 +1,19 @@
+-- What is recorded of the calls of a run, for the scripts that begin, settle and end them.
+
+-- A call record is one short string in the hash of its run: state, attempt, digest, interrupt, fence of the lease that
+-- began it; '-' stands for what there is none of.
+local function call_record(run, call)
+  local calls = map('calls', run)
+  local packed = calls.f[call] or 'none 0 - - -'
+  local state, attempt, digest, interrupt, fence = string.match(packed, '^(%S+) (%d+) (%S+) (%S+) (%S+)$')
+  if not state then error({ 'corrupt', calls.key, 'hash with a call record of another form' }) end
+  return state, attempt, digest, interrupt ~= '-' and interrupt or '', fence
+end
+
+local function note_call(run, call, operation, state, digest, interrupt, attempt, fence)
+  local was, before = call_record(run, call)
+  if not permitted('call', operation, was, state) then return false end
+  local some = interrupt ~= '' and interrupt or '-'
+  set(map('calls', run), call, table.concat({ state, attempt or before, digest, some, fence or '-' }, ' '))
+  return true
+end
