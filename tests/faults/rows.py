@@ -109,7 +109,7 @@ ROWS: Final = {
     "a handler that blocks its loop": (
         "worker/test_dying.py::test_a_handler_that_blocks_the_loop_for_three_leases_keeps_its_run"
     ),
-    "a worker frozen past its lease": "worker/test_dying.py::test_a_worker_stopped_past_its_lease_writes_nothing",
+    "a worker frozen past its lease": "worker/test_dying.py::test_R03_a_worker_stopped_past_its_lease_writes_nothing",
     "a drain longer than a lease": (
         "worker/test_ending.py::test_a_drain_that_is_longer_than_a_lease_keeps_its_runs"
     ),

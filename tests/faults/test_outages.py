@@ -1,6 +1,7 @@
 """Servers that are slow, silent, loading, full, or have forgotten the scripts."""
 
 import asyncio
+import random
 from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
@@ -148,8 +149,11 @@ async def test_a_server_that_loads_is_waited_for(start_server: Callable[..., Ser
     async with AsyncBroker(server.url, by=ADA) as broker:
         paused = await broker.suspend("a", approval(), session=SESSION)
         for n in range(20):
-            await broker.start("a", "x" * 100, session=f"s{n}")
-        server.config["key-load-delay"] = 40_000
+            await broker.start("a", random.randbytes(1000).hex(), session=f"s{n}")
+        # Only while it reads a snapshot it answers now and then that it loads.
+        server.call("BGREWRITEAOF")
+        await await_until(lambda: b"aof_rewrite_in_progress:0" in persistence(server))
+        server.config["key-load-delay"] = 10_000
         starting = asyncio.create_task(asyncio.to_thread(server.restart))
         await await_until(lambda: is_loading(server) or starting.done())
         assert told(await broker.inbox.answer(paused.interrupt_ids[0], Approve())) == "accepted"
@@ -158,6 +162,12 @@ async def test_a_server_that_loads_is_waited_for(start_server: Callable[..., Ser
     stats = server.call("INFO", "errorstats")
     assert isinstance(stats, bytes)
     assert b"errorstat_LOADING" in stats
+
+
+def persistence(server: ServerProcess) -> bytes:
+    said = server.call("INFO", "persistence")
+    assert isinstance(said, bytes)
+    return said
 
 
 def is_loading(server: ServerProcess) -> bool:
