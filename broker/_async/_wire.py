@@ -16,7 +16,6 @@ from typing import Any, Final
 from ..errors import BrokerError, Unavailable
 from ..store.commands.values import MOST_BYTES, MOST_ITEMS, MOST_WORDS, Arg, Call, Came, packed
 from ..store.connect import (
-    FAULTS,
     NOTHING,
     Later,
     NoScript,
@@ -87,7 +86,7 @@ class Wire:
         try:
             async with asyncio.timeout(self._seconds):
                 self._line = await _Line.open(self.client, self._seconds, self._flush)
-        except FAULTS as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is theirs who wait
             failed, self._queue = self._queue, []
             for one in failed:
                 one.fail(error)

@@ -218,7 +218,7 @@ def lose_bells(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
             raise reply
         return Came(reply)
 
-    monkeypatch.setattr(link, "_plain", send)
+    monkeypatch.setattr(link.wire, "run", send)
 
 
 async def test_R04_a_decision_whose_bell_is_lost_is_rung_for_again(

@@ -9,6 +9,7 @@ import pytest
 import redis
 
 from broker import Approve, AsyncBroker, Broker, Resolution, RunState, Sweeper, Worker
+from broker._async._wire import at_once
 from broker.store.keys import Keyspace
 from broker.testing import FaultProxy, RunningServer, ServerProcess, await_until
 from tests.clock import MOVABLE, Clock
@@ -270,6 +271,4 @@ def rests(broker: AsyncBroker) -> bool:
     """Whether nobody who waits is looking or about to."""
     link = broker._link
     bells = [bell for some in link.announcements._bells.values() for bell in some]
-    return link._slots._free == link.options.max_connections and not any(
-        bell._event.is_set() for bell in bells
-    )
+    return link._slots._free == at_once(link.options) and not any(bell._event.is_set() for bell in bells)
