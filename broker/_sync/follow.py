@@ -21,7 +21,7 @@ from .link import Link
 
 log = logging.getLogger("broker")
 
-BLOCK_MS = 1000
+BLOCK_MS = 5000
 MARGIN_SECONDS = 3.0
 LEAVE_SECONDS = 1.0
 LOOK_AGAIN_SECONDS = 0.5

@@ -14,7 +14,7 @@ from ..store.keys import Pool
 log: logging.Logger = logging.getLogger("broker")
 
 GROUP = "workers"
-BLOCK_MS = 1000
+BLOCK_MS = 5000
 MARGIN_SECONDS = 3.0
 
 
@@ -33,7 +33,7 @@ class Bells:
         self._fresh = True
 
     async def wait(self, most: int, stopped: asyncio.Task[bool]) -> None:
-        """Returns when a bell rang, after about a second at the latest, or at once when `stopped` is done."""
+        """Returns when a bell rang, after some seconds at the latest, or at once when `stopped` is done."""
         read = asyncio.create_task(self._read(most))
         try:
             await asyncio.wait([read, stopped], return_when=asyncio.FIRST_COMPLETED)

@@ -10,6 +10,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from time import monotonic
 from typing import Any, TypeVar
 
 from .._async.link import Link
@@ -21,7 +22,7 @@ from ..errors import BrokerError, Unavailable
 from ..store import prepare
 from ..store.commands import address, reads, sweep
 from ..store.commands.address import Address, RunAddress
-from ..store.commands.sweep import Due, Stale
+from ..store.commands.sweep import Due, Right, Stale
 from ..store.commands.values import Command, Read
 from ..store.keys import Partition, Pool
 
@@ -36,6 +37,30 @@ BELL_AGE = timedelta(hours=1)
 BELL_COUNT = 10_000
 BACKLOG = 1000
 FORGET_AFTER_LEASES = 10
+MOST_PASSED_OVER = 5
+"""How many periods may pass without a whole sweep of a partition where nothing happens."""
+TIDY_PERIODS = 10
+"""How often doorbells are trimmed, workers forgotten and the namespace's settings looked at."""
+
+
+class _Seen:
+    """What the last whole sweep of a partition found: while nothing has changed since, there is nothing to do."""
+
+    def __init__(self) -> None:
+        self.tidy_at = 0.0
+        self._counter = -1
+        self._at = 0
+        self._idle = False
+
+    def is_idle(self, right: Right, period: timedelta) -> bool:
+        """Whether a sweep may be passed over. Never for long: what moves without the counter is found all the same."""
+        due = right.next is not None and right.next <= right.now
+        late = right.now - self._at >= period * MOST_PASSED_OVER // timedelta(microseconds=1)
+        return self._idle and right.counter == self._counter and not due and not late
+
+    def note(self, right: Right, *, is_idle: bool) -> None:
+        """Remembers what a whole sweep found."""
+        self._counter, self._at, self._idle = right.counter, right.now, is_idle
 
 
 class Sweeper:
@@ -45,6 +70,9 @@ class Sweeper:
         self._link: Link = broker._link  # noqa: SLF001 - the same house
         self.name: str = name or f"sweeper-{new_nonce()}"
         self._tops: dict[tuple[Partition, Pool], str] = {}
+        self._seen: dict[Partition, _Seen] = {}
+        self._asked: dict[Partition, float] = {}
+        """When another process was last found to sweep a partition, or is to be asked again."""
         self._told = False
         self._full = False
         """Whether a partition had more to do than one sweep does."""
@@ -66,8 +94,12 @@ class Sweeper:
         try:
             while True:
                 for p in self._link.space.all():
+                    if monotonic() < self._asked.get(p, 0.0):
+                        continue
                     try:
-                        await self.sweep(p)
+                        if not await self.sweep(p):
+                            # Its right ends in three periods where it has died; many ask, so somebody asks soon.
+                            self._asked[p] = monotonic() + period * 3 * (1 + random.random())  # noqa: S311 - jitter
                     except Unavailable as error:
                         log.warning("sweeper: %s", error.reason)
                     except BrokerError as error:
@@ -84,12 +116,19 @@ class Sweeper:
     async def sweep(self, p: Partition) -> bool:
         """Sweeps one partition once; False where another process has the right to. Bounded: the rest is next time."""
         settings = self._link.settings
-        now = await self._link.run(sweep.sweep_right(p, self._right, settings.sweep_every * 3))
-        if now is None:
+        right = await self._link.run(sweep.sweep_right(p, self._right, settings.sweep_every * 3))
+        if right is None:
+            self._seen.pop(p, None)
             return False
-        if p == self._link.space.partition(0):
+        seen = self._seen.setdefault(p, _Seen())
+        if seen.is_idle(right, settings.sweep_every):
+            return True
+        tidies = monotonic() >= seen.tidy_at
+        if tidies and p == self._link.space.partition(0):
             await self._link.keep_namespace()
-        due = await self._link.fetch(sweep.read_due(p, now, settings.sweep_every, BATCH, list(Audience)))
+        due = await self._link.fetch(
+            sweep.read_due(p, right.now, settings.sweep_every, BATCH, list(Audience))
+        )
         self._full = self._full or max(len(due.interrupts) + len(due.runs), len(due.stale)) >= BATCH
         await self._link.fetch(sweep.forget(due.strays))
         await self._expire(p, due)
@@ -98,7 +137,11 @@ class Sweeper:
             await self._ring(p, audience, ids)
         await self._ring_ready(p, due)
         await self._collect(p, due)
-        await self._trim(p, due)
+        if tidies:
+            await self._trim(p, due)
+            seen.tidy_at = monotonic() + (settings.sweep_every * TIDY_PERIODS).total_seconds()
+        tops = any(self._tops.get((p, pool)) for pool in due.pools)
+        seen.note(right, is_idle=not (tops or due.waits))
         return True
 
     async def _give_up(self) -> None:

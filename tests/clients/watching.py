@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from broker import WorkerInfo
 from broker.store.commands import sweep
+from broker.store.commands.sweep import Right
 from broker.store.commands.values import Command
 
 LONG: Final = timedelta(minutes=5)
@@ -27,7 +28,7 @@ def works(broker: Any, name: str = "w-1", **more: Any) -> Command[int]:
     return sweep.register(place(broker), name, WorkerInfo(name=name, **told).to_bytes())
 
 
-def sweeps(broker: Any, name: str = "s-1") -> Command[int | None]:
+def sweeps(broker: Any, name: str = "s-1") -> Command[Right | None]:
     """A process sweeps, for some minutes."""
     return sweep.sweep_right(place(broker), f"d {name}", LONG)
 

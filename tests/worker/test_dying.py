@@ -10,6 +10,7 @@ import redis
 from broker import Approve, AsyncBroker, RunState
 from broker.store import scripts
 from broker.testing import RunningServer
+from tests.records import fields
 
 from .agents.serving import LATE
 from .fleet import LEASE, Agents, ended, run_when
@@ -89,9 +90,9 @@ def contents(server: RunningServer, namespace: str) -> dict[bytes, Any]:
         for kind in ("run", "calls", "journal", "history", "state", "result", "open", "dead", "ready"):
             for key in client.scan_iter(f"{{{namespace}*:{kind}*", count=1000):
                 found[key] = client.dump(key)
-                if client.type(key) == b"hash":
-                    found[key] = client.hgetall(key)
-                    found[key].pop(b"lease_until", None)
+                if kind == "run":
+                    found[key] = fields(client.get(key))
+                    found[key].pop("lease_until", None)
     assert found
     return found
 

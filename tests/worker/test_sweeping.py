@@ -239,6 +239,7 @@ async def test_bells_are_trimmed_and_nobody_owes_what_is_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("broker.worker.sweeper.BELL_COUNT", 100)
+    monkeypatch.setattr("broker.worker.sweeper.TIDY_PERIODS", 0)
     p = Keyspace(namespace, 1).partition(0)
 
     async def come_and_go(n: int) -> None:

@@ -39,12 +39,15 @@ local function key(kind, id)
 end
 
 -- What a command reads of a key, which another program may have given another type.
+local READS = { GET = 'string', HGET = 'hash', HGETALL = 'hash', HKEYS = 'hash', LRANGE = 'list', ZCARD = 'zset',
+  ZRANGE = 'zset', ZSCORE = 'zset' }
 local function read(command, name, ...)
   local reply = redis.pcall(command, name, ...)
   if type(reply) == 'table' and reply.err then
     if string.find(reply.err, 'WRONGTYPE', 1, true) then error({ 'corrupt', name, redis.call('TYPE', name).ok }) end --@guard types
     error(reply)
   end
+  kinds[name] = kinds[name] or READS[command]
   return reply
 end
 

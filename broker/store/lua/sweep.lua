@@ -1,8 +1,12 @@
 -- sweep: the right to sweep a partition for a while. Everything a sweeper does may be done twice, so this saves work and
 -- decides nothing; that is why it may expire by itself. Safe to repeat.
--- KEYS  sweeper
+-- KEYS  sweeper, counter, timers, retention
 -- ARGV  per item: size, name of the sweeper, for how long (milliseconds; 0 gives it up)
--- Reply per item: yes now | no holder
+-- Reply per item: yes now counter first-timer first-retention (empty: none) | no holder
+local function first(index)
+  return read('ZRANGE', key(index), 0, 0, 'WITHSCORES')[2] or ''
+end
+
 return each(function()
   local name, span = arg(), tonumber(arg())
   local holder = read('GET', key('sweeper'))
@@ -14,5 +18,5 @@ return each(function()
   elseif holder == name then
     write('DEL', 'sweeper', nil)
   end
-  return { 'yes', NOW }
+  return { 'yes', NOW, read('GET', key('counter')) or '0', first('timers'), first('retention') }
 end)

@@ -1,0 +1,89 @@
+"""A fleet with nothing to do asks the server for next to nothing, and is there when something happens."""
+
+from collections.abc import AsyncGenerator, Generator
+from datetime import timedelta
+
+import pytest
+
+from broker import AsyncBroker, Interrupt, Principal, RunState, Settlement, Sweeper
+from broker.testing import ServerProcess
+from tests.clock import MOVABLE, Clock
+
+from .fleet import QUICK
+
+LOOK = "zrangebyscore"
+"""What a whole sweep begins with."""
+
+
+@pytest.fixture
+async def timed(own_server: ServerProcess) -> AsyncGenerator[AsyncBroker]:
+    async with AsyncBroker(
+        own_server.url, settings=QUICK, by=Principal.local("me"), rendering=MOVABLE
+    ) as broker:
+        yield broker
+
+
+@pytest.fixture
+def clock(own_server: ServerProcess) -> Generator[Clock]:
+    clock = Clock(own_server.url, "default")
+    yield clock
+    clock.close()
+
+
+def looks(server: ServerProcess) -> int:
+    """How many whole sweeps there have been: each looks at four lists by time."""
+    stats = server.call("INFO", "commandstats")
+    assert isinstance(stats, bytes)
+    for line in stats.decode().split():
+        if line.startswith(f"cmdstat_{LOOK}:"):
+            return int(line.partition("calls=")[2].partition(",")[0]) // 4
+    return 0
+
+
+async def sweep(sweeper: Sweeper, server: ServerProcess) -> bool:
+    """Whether a sweep was a whole one."""
+    before = looks(server)
+    assert await sweeper.sweep(sweeper._link.space.partition(0))
+    return looks(server) > before
+
+
+async def test_a_sweep_of_nothing_new_is_passed_over(
+    timed: AsyncBroker, own_server: ServerProcess, clock: Clock
+) -> None:
+    """Off: `_Seen.is_idle`, when it always says no; or `late`, when nothing is looked at for ever."""
+    await timed.open()
+    sweeper = Sweeper(timed)
+    assert [await sweep(sweeper, own_server) for _ in range(4)] == [True, False, False, False]
+    clock.advance(QUICK.sweep_every * 5)
+    assert [await sweep(sweeper, own_server) for _ in range(2)] == [True, False]
+
+
+async def test_what_happens_ends_the_idling(
+    timed: AsyncBroker, own_server: ServerProcess, clock: Clock
+) -> None:
+    """Off: the counter, or the times, that the right to sweep comes with."""
+    await timed.open()
+    sweeper = Sweeper(timed)
+    assert [await sweep(sweeper, own_server) for _ in range(2)] == [True, False]
+    asked = await timed.suspend("a", Interrupt(expires_in=timedelta(hours=1)), session="s")
+    assert [await sweep(sweeper, own_server) for _ in range(3)] == [True, True, True]  # nobody has seen it
+    async for _ in timed.inbox.follow("approvals"):
+        break
+    async for _ in timed.inbox.follow("custom"):
+        break
+    clock.advance(timedelta(hours=1))
+    assert await sweep(sweeper, own_server)
+    assert (await timed.inbox.get(asked.interrupt_ids[0])).state is not Settlement.OPEN
+
+
+async def test_a_lost_lease_ends_the_idling(
+    timed: AsyncBroker, own_server: ServerProcess, clock: Clock
+) -> None:
+    """A lease moves no counter: its time is what is looked at. Off: the times that the right to sweep comes with."""
+    started = await timed.start("a", session="s")
+    await timed.queue("agents").lease(("a",))
+    sweeper = Sweeper(timed)
+    assert [await sweep(sweeper, own_server) for _ in range(2)] == [True, False]
+    clock.advance(QUICK.lease)
+    assert await sweep(sweeper, own_server)
+    assert (await timed.runs.get(started.run_id)).state is RunState.READY
