@@ -90,7 +90,7 @@ def contents(server: RunningServer, namespace: str) -> dict[bytes, Any]:
         for kind in ("run", "calls", "journal", "history", "state", "result", "open", "dead", "ready"):
             for key in client.scan_iter(f"{{{namespace}*:{kind}*", count=1000):
                 found[key] = client.dump(key)
-                if kind == "run":
+                if b"}:run:" in key:
                     found[key] = fields(client.get(key))
                     found[key].pop("lease_until", None)
     assert found
