@@ -19,6 +19,7 @@ from ..errors import InvalidInput
 from ..store.connect import FAULTS, AsyncClient, Options, async_client, async_client_like
 
 __all__ = [
+    "LOOK_AGAIN_SECONDS",
     "ORDERED",
     "Announcements",
     "Client",
@@ -43,6 +44,9 @@ __all__ = [
 SUBSCRIBE_SECONDS = 3.0
 QUIET_SECONDS = 15.0
 """After so long without a message the subscribed connection is asked whether it is there."""
+
+LOOK_AGAIN_SECONDS = 300.0
+"""After how long whoever waits looks by itself. Announcements are lost with their connection only, which is noticed."""
 
 T = TypeVar("T")
 

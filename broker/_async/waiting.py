@@ -6,12 +6,10 @@ from typing import TypeVar
 
 from ..errors import WaitTimeout
 from ..store.keys import Partition
-from ._runtime import Eventually, monotonic
+from ._runtime import LOOK_AGAIN_SECONDS, Eventually, monotonic
 from .link import Link
 
 T = TypeVar("T")
-
-LOOK_AGAIN_SECONDS = 30.0
 
 
 async def wait_for(

@@ -18,6 +18,7 @@ from ..errors import InvalidInput
 from ..store.connect import FAULTS, Options, SyncClient, sync_client, sync_client_like
 
 __all__ = [
+    "LOOK_AGAIN_SECONDS",
     "ORDERED",
     "Announcements",
     "Client",
@@ -38,6 +39,9 @@ __all__ = [
     "together",
     "worker",
 ]
+
+LOOK_AGAIN_SECONDS = 30.0
+"""After how long whoever waits looks by itself: nothing else notices a connection that is half open."""
 
 T = TypeVar("T")
 
