@@ -81,7 +81,10 @@ class Run(Generic[T]):
         """Reads what the run goes on from; done before it is handed over. Raises `Corrupt` for what cannot be read."""
         link, p = self._link, self._leased.partition
         shown = set(self._leased.text("shown").split())
-        found = await link.fetch(reads.read_resume(p, self.id, self._leased.text("ids").split(), shown))
+        ids = self._leased.text("ids").split()
+        found: reads.Resume | None = self._leased.ahead
+        if found is None or not found.fits(ids, shown):
+            found = await link.fetch(reads.read_resume(p, self.id, ids, shown))
         if found.input:
             record = InputRecord.from_bytes(found.input, key=p.key("input", self.id))
             self.input, self.metadata = record.input, record.metadata

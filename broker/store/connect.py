@@ -258,7 +258,11 @@ async def open_stream(client: AsyncClient) -> Stream:
     The client has no public name for the transport of its connection.
     """
     connection = client.connection_pool.make_connection()
-    await connection.connect()
+    try:
+        await connection.connect()
+    except BaseException:
+        await connection.disconnect(nowait=True)
+        raise
     writer = connection._writer  # noqa: SLF001
     connection._reader = connection._writer = None  # noqa: SLF001 - closing it is ours now
     parser = hiredis.Reader(

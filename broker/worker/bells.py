@@ -4,10 +4,12 @@ import asyncio
 import contextlib
 import logging
 import random
+from typing import Any
 
 from .._async.link import Link
 from ..errors import NotPermitted
 from ..store.commands import sweep
+from ..store.commands.values import pairs, text
 from ..store.connect import FAULTS, Gone, Later, NoGroup, async_client, async_client_like, meaning
 from ..store.keys import Pool
 
@@ -32,8 +34,8 @@ class Bells:
         self._client = make(link.source, link.options)
         self._fresh = True
 
-    async def wait(self, most: int, stopped: asyncio.Task[bool]) -> None:
-        """Returns when a bell rang, after some seconds at the latest, or at once when `stopped` is done."""
+    async def wait(self, most: int, stopped: asyncio.Task[bool]) -> list[str]:
+        """The runs that rang, after some seconds at the latest, or at once when `stopped` is done. None may have."""
         read = asyncio.create_task(self._read(most))
         try:
             await asyncio.wait([read, stopped], return_when=asyncio.FIRST_COMPLETED)
@@ -43,17 +45,19 @@ class Bells:
             (ended,) = await asyncio.gather(read, return_exceptions=True)
         if isinstance(ended, Exception):
             raise ended
+        return [] if isinstance(ended, BaseException) else ended
 
-    async def _read(self, most: int) -> None:
+    async def _read(self, most: int) -> list[str]:
         try:
             async with asyncio.timeout(BLOCK_MS / 1000 + MARGIN_SECONDS):
                 if self._fresh:
                     await self._ensure_groups()
                     self._fresh = False
-                await self._client.execute_command(
+                reply = await self._client.execute_command(
                     "XREADGROUP", "GROUP", GROUP, self._name, "COUNT", most, "BLOCK", BLOCK_MS, "NOACK",
                     "STREAMS", *self._streams, *[">"] * len(self._streams),
                 )  # fmt: skip
+            return _runs(reply)
         except FAULTS as error:
             fault = meaning(error)
             self._fresh = True
@@ -65,6 +69,7 @@ class Bells:
                 log.warning("bells: %s", fault)
             # Runs are found without bells too, only later.
             await asyncio.sleep(0.1 + random.random() / 5)  # noqa: S311 - jitter
+            return []
 
     async def _ensure_groups(self) -> None:
         for stream in self._streams:
@@ -77,3 +82,10 @@ class Bells:
                 for stream in self._streams:
                     await self._client.execute_command("XGROUP", "DELCONSUMER", stream, GROUP, self._name)
         await self._client.aclose()
+
+
+def _runs(reply: Any) -> list[str]:
+    """The runs that some entries name; what another program wrote names none."""
+    rows = reply.values() if isinstance(reply, dict) else [entries for _, entries in reply or ()]
+    fields = (pairs(flat or ()) for entries in rows for _, flat in entries)
+    return [run for one in fields if (run := text(one.get("run", b"")))]

@@ -160,6 +160,7 @@ class Worker:
         assert stop is not None  # noqa: S101 - set by serve
         bells, ready = Bells(link, self._pools(), self.name), Ready(link)
         stopped = asyncio.create_task(stop.wait())
+        rung: list[str] = []
         try:
             while not stop.is_set():
                 free = self.concurrency - len(self._tasks)
@@ -167,22 +168,21 @@ class Worker:
                     await asyncio.wait([stopped, *self._tasks.values()], return_when=asyncio.FIRST_COMPLETED)
                     continue
                 try:
-                    taken = await self._take(ready, free)
+                    taken = await self._take(ready, free, rung)
                 except (Corrupt, Unavailable) as error:
                     log.warning("worker %s: %s", self.name, error)
                     await asyncio.wait([stopped], timeout=PAUSE_SECONDS)
                     continue
                 for leased in taken:
                     self._begin(leased, renewer)
-                if not taken:
-                    await bells.wait(free, stopped)
+                rung = await bells.wait(free, stopped) if not taken else []
         finally:
             stopped.cancel()
             await bells.aclose()
 
-    async def _take(self, ready: Ready, free: int) -> list[Leased]:
+    async def _take(self, ready: Ready, free: int, rung: list[str]) -> list[Leased]:
         """Leases on ready runs. Cancelled in the middle, what the server has given by then is given back."""
-        leasing = asyncio.ensure_future(ready.lease(self._pools(), free, self.name))
+        leasing = asyncio.ensure_future(ready.lease(self._pools(), free, self.name, rung))
         try:
             return await asyncio.shield(leasing)
         except asyncio.CancelledError:

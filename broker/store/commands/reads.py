@@ -95,6 +95,11 @@ class Resume:
     state: bytes | None
     asked: tuple[tuple[Address, InterruptRecord | None], ...]
 
+    def fits(self, ids: Sequence[str], shown: Collection[str]) -> bool:
+        """Whether these are the interrupts of a run, with the answers that were handed out."""
+        records = {one.id for _, one in self.asked if one is not None}
+        return [at.interrupt for at, _ in self.asked] == list(ids) and records == set(shown)
+
 
 def read_resume(p: Partition, run: str, ids: Sequence[str], shown: Collection[str]) -> Read[Resume]:
     """Everything a leased run goes on from. The answers in `shown` that came early lie elsewhere: see `read_slots`."""

@@ -1,7 +1,7 @@
 """A run from its start to its end: start, adopt, lease, renew, release, fail, finish, withdraw, requeue, move."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -42,6 +42,8 @@ class Leased:
     token: Token
     until: int
     fields: dict[str, bytes]
+    ahead: Any = field(default=None, compare=False)
+    """What it goes on from (`reads.Resume`), where that was read in the same turn as the lease was taken."""
 
     def text(self, name: str) -> str:
         """One field as text, empty where it is not set."""
@@ -180,12 +182,12 @@ def ready_runs(p: Partition, pools: Sequence[Pool], limit: int) -> Read[tuple[tu
     return Read(commands, decode, forgiving=True)
 
 
-def sessions_of(p: Partition, runs: Sequence[str]) -> Read[tuple[str, ...]]:
-    """The session of each run, empty where there is no such run or it cannot be read."""
+def records_of(p: Partition, runs: Sequence[str]) -> Read[dict[str, dict[str, bytes]]]:
+    """The fields of each run; one that does not exist or cannot be read is left out."""
 
-    def decode(replies: list[Any]) -> tuple[str, ...]:
-        rows = (readable(r, p.key("run", run)) or {} for run, r in zip(runs, replies, strict=True))
-        return tuple(text(row.get("session", b"")) for row in rows)
+    def decode(replies: list[Any]) -> dict[str, dict[str, bytes]]:
+        rows = ((run, readable(r, p.key("run", run))) for run, r in zip(runs, replies, strict=True))
+        return {run: row for run, row in rows if row}
 
     return Read(tuple(("GET", p.key("run", run)) for run in runs), decode, forgiving=True)
 

@@ -18,7 +18,7 @@ T_co = TypeVar("T_co", covariant=True)
 Arg = bytes | str | int
 Reply = list[Any]
 
-MOST_ITEMS: Final = 32
+MOST_ITEMS: Final = 16
 MOST_WORDS: Final = 2900
 MOST_BYTES: Final = 256 * 1024
 """What one script call carries at most, so that nobody waits long behind it; some servers refuse more words."""
