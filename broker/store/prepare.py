@@ -29,7 +29,8 @@ EXPIRY_POLICY = Principal(id="policy:expiry", kind=PrincipalKind.SERVICE, verifi
 """Who a default answer is from."""
 
 
-NO_INPUT = InputRecord(input=None, metadata={}).to_bytes()
+NO_INPUT = b""
+"""A run that is started with nothing has no record of that."""
 
 
 def input_bytes(value: object, metadata: dict[str, object] | None, settings: Settings) -> bytes:

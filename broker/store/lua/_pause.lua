@@ -37,7 +37,7 @@ end
 -- alone while no other had that call id.
 -- `q.early` says what the caller made of it: `mark`, `mark=digest` of what an edit lets run, or `!mark` (does not fit).
 local function match_early(r, session, seq, q)
-  if redis.call('EXISTS', key('early', session)) == 0 then return end
+  if redis_call('EXISTS', key('early', session)) == 0 then return end
   local early, aliases, i = map('early', session), map('aliases', session), load('interrupt', q.id)
   local call = i.f.call
   for _, field in ipairs({ 'r ' .. r.id .. ' ' .. seq .. ' ' .. call, 'j ' .. r.id .. ' ' .. call, 'c ' .. call }) do

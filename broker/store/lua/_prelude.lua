@@ -10,6 +10,7 @@
 -- how many tries a run has. Times inside are microseconds since the epoch, as the server's clock says. Operation ids
 -- that scripts make hold a space, which those of callers never do.
 
+local redis_call = redis.call
 local TAG = string.match(KEYS[1], '^({[^}]*})')
 local declared, kinds, records, list, pending, bells, unchecked, counter = {}, {}, {}, {}, {}, {}, {}, nil
 for _, name in ipairs(KEYS) do declared[name] = true end
@@ -19,7 +20,7 @@ local function arg() cursor = cursor + 1 return ARGV[cursor] end
 local N = tonumber(arg())
 local KEEP_SETTLED, KEEP_HISTORY, KEEP_PARKED, TRIES = tonumber(arg()), tonumber(arg()), tonumber(arg()), tonumber(arg())
 
-local time = redis.call('TIME')
+local time = redis_call('TIME')
 local now = time[1] * 1000000 + time[2]
 --@clock
 
@@ -44,7 +45,7 @@ local READS = { GET = 'string', HGET = 'hash', HGETALL = 'hash', HKEYS = 'hash',
 local function read(command, name, ...)
   local reply = redis.pcall(command, name, ...)
   if type(reply) == 'table' and reply.err then
-    if string.find(reply.err, 'WRONGTYPE', 1, true) then error({ 'corrupt', name, redis.call('TYPE', name).ok }) end --@guard types
+    if string.find(reply.err, 'WRONGTYPE', 1, true) then error({ 'corrupt', name, redis_call('TYPE', name).ok }) end --@guard types
     error(reply)
   end
   kinds[name] = kinds[name] or READS[command]
@@ -70,10 +71,10 @@ local function check()
   local new = {}
   for _, u in ipairs(unchecked) do if u[3] then new[#new + 1] = u[1] end end
   -- Most are written once, so one question says of all that they are not there.
-  local none = #new > 1 and redis.call('EXISTS', unpack(new)) == 0
+  local none = #new > 1 and redis_call('EXISTS', unpack(new)) == 0
   for _, u in ipairs(unchecked) do
     if not (u[3] and none) then
-      local found = redis.call('TYPE', u[1]).ok
+      local found = redis_call('TYPE', u[1]).ok
       if found ~= 'none' and found ~= u[2] then error({ 'corrupt', u[1], found }) end --@guard types
     end
   end
@@ -192,17 +193,17 @@ local function save(r)
       put[#put + 1] = value
     end
   end
-  if #put > 0 then redis.call('HSET', r.key, unpack(put)) end
-  if #drop > 0 then redis.call('HDEL', r.key, unpack(drop)) end
+  if #put > 0 then redis_call('HSET', r.key, unpack(put)) end
+  if #drop > 0 then redis_call('HDEL', r.key, unpack(drop)) end
   r.changed = {}
 end
 
 local function send(w)
-  local reply = (w[1] == 'XADD' and redis.pcall or redis.call)(unpack(w))
+  local reply = (w[1] == 'XADD' and redis.pcall or redis_call)(unpack(w))
   if type(reply) == 'table' and reply.err then
     -- Another program used up the ids of the stream. A doorbell may be lost and a step may not.
-    redis.call('DEL', w[2])
-    reply = redis.call(unpack(w))
+    redis_call('DEL', w[2])
+    reply = redis_call(unpack(w))
   end
   return reply
 end
@@ -211,16 +212,16 @@ local function commit()
   for _, bell in ipairs(bells) do set(bell.of, 'bell', send(bell)) end
   for _, r in ipairs(list) do
     if r.dirty then
-      redis.call('SET', r.key, cmsgpack.pack(r.f))
+      redis_call('SET', r.key, cmsgpack.pack(r.f))
       r.dirty = false
     elseif r.changed and next(r.changed) then
       save(r)
     end
   end
-  if counter then redis.call('SET', TAG .. SEG.counter, int(counter)) end
+  if counter then redis_call('SET', TAG .. SEG.counter, int(counter)) end
   for _, w in ipairs(pending) do
     local reply = send(w)
-    if w.first and reply == 1 then redis.call(unpack(w.first)) end
+    if w.first and reply == 1 then redis_call(unpack(w.first)) end
   end
 end
 

@@ -20,7 +20,7 @@ return each(function()
   local ends = int(now + lease)
   create(r, { session = session, queue = queue, agent = agent, build = build, priority = priority,
     fence = '1', tries = '1', start_op = 'adopt:' .. nonce, nonce = nonce, holder = holder, lease_until = ends })
-  write('SET', 'input', id, input)
+  if input ~= '' then write('SET', 'input', id, input) end
   write('ZADD', 'timers', nil, ends, 'r ' .. id)
   write('SADD', 'pools', nil, pool_of(r))
   history(session, 'adopted', { run = id, seq = '0', state = RUN.LEASED, by = by, op = r.f.start_op })

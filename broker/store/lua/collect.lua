@@ -38,7 +38,7 @@ local function needed(run, call, about)
   local _, _, _, interrupt = call_record(run, call)
   local journal = key('journal', run)
   if interrupt ~= about or read('HGET', journal, 'r ' .. call) then return false end
-  return redis.call('EXISTS', journal) == 1 or string.sub(about, 1, 6) == 'early_'
+  return redis_call('EXISTS', journal) == 1 or string.sub(about, 1, 6) == 'early_'
 end
 
 local function later(member, span)
@@ -63,8 +63,8 @@ local function trim_history(member)
     old = old + 1
   end
   if old > 0 then write('LTRIM', 'history', session, old, -1) end
-  if redis.call('LLEN', name) > old then
-    local first = tonumber(string.sub(redis.call('LINDEX', name, old), 1, 16)) or 0
+  if redis_call('LLEN', name) > old then
+    local first = tonumber(string.sub(redis_call('LINDEX', name, old), 1, 16)) or 0
     write('ZADD', 'retention', nil, int(first + KEEP_HISTORY), member)
   else
     write('ZREM', 'retention', nil, member)

@@ -11,7 +11,7 @@ local groups
 local function handed_out(stream)
   if groups then return groups end
   groups = {}
-  for _, row in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
+  for _, row in ipairs(redis_call('XINFO', 'GROUPS', stream)) do
     local facts = {}
     for n = 1, #row, 2 do facts[row[n]] = row[n + 1] end
     groups[facts.name] = facts['last-delivered-id']
@@ -31,7 +31,7 @@ local function reaches(stream, group, bell)
   if #read('XRANGE', stream, bell, bell, 'COUNT', 1) == 0 then return false end
   local last = handed_out(stream)[group]
   if not last or after(bell, last) then return true end --@guard ring-ahead
-  return last ~= nil and #redis.call('XPENDING', stream, group, bell, bell, 1) > 0 --@guard ring-pending
+  return last ~= nil and #redis_call('XPENDING', stream, group, bell, bell, 1) > 0 --@guard ring-pending
 end
 
 return each(function()

@@ -15,7 +15,7 @@ return each(function()
   if not_after > now + longest then return { 'invalid', 'not_after' } end --@guard start-window
   move(r, 'start', RUN.READY)
   create(r, { session = session, queue = queue, agent = agent, build = build, priority = priority, start_op = op })
-  write('SET', 'input', id, input)
+  if input ~= '' then write('SET', 'input', id, input) end
   offer(r)
   history(session, 'started', { run = id, seq = '0', state = RUN.READY, by = by, op = op })
   return { 'accepted', RUN.READY }

@@ -34,7 +34,7 @@ local function permit(r, a)
     map('calls', r.id, true)
     create(r, { session = a.session, queue = a.queue, agent = a.agent, build = a.build, priority = a.priority,
       start_op = a.op })
-    write('SET', 'input', r.id, a.input)
+    if a.input ~= '' then write('SET', 'input', r.id, a.input) end
     return 'suspend'
   end
   if f.session ~= a.session then return nil, { 'conflict', 'session', f.state } end --@guard suspend-session
