@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 .PHONY: help venv demo bench bench-rivals test test-all lint format sync clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
 
 venv: .venv/.dev  ## make .venv with the project (editable), its extras, the lint tools and the test tools
 
@@ -19,7 +19,7 @@ demo: .venv/.run  ## agents pause, are answered and go on elsewhere: a show of t
 bench: .venv/.bench  ## the broker beside Redis by hand: table and plot into benchmarks/results, about two minutes
 	$(BIN)/python -m benchmarks
 
-bench-rivals: .venv/.run  ## what a user would pick instead, beside the broker: one table; the first run installs them into .rivals
+bench-rivals: .venv/.run  ## what a user would pick instead, beside the broker: one table (installs them into .rivals)
 	$(BIN)/python -m benchmarks.rivals
 
 test: .venv/.dev  ## every test that needs nothing installed by root

@@ -1,6 +1,6 @@
 """pydocket: one docket for the approver, one for the worker that goes on; the state by hand.
 
-At a concurrency of some hundreds its own pool refuses connections, and tasks are lost; at 64 it is exact. With the
+At a concurrency of 256 its own pool runs out of connections and its worker fails; at 64 it is exact. With the
 default check interval of 250 ms its slots bound it to some 250 tasks a second.
 """
 
