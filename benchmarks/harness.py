@@ -57,6 +57,9 @@ class Process(Protocol):
     def is_alive(self) -> bool:
         """Whether it has not ended."""
 
+    def terminate(self) -> None:
+        """Asks it to end."""
+
     def kill(self) -> None:
         """Ends it."""
 

@@ -50,6 +50,10 @@ class Program:
         """Whether it has not ended."""
         return self._popen.poll() is None
 
+    def terminate(self) -> None:
+        """Asks it to end."""
+        self._popen.terminate()
+
     def kill(self) -> None:
         """Ends it."""
         self._popen.kill()
