@@ -6,10 +6,10 @@ SHELL := /bin/sh
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
-.PHONY: help venv demo bench test test-all lint format sync clean
+.PHONY: help venv demo bench bench-rivals test test-all lint format sync clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
 
 venv: .venv/.dev  ## make .venv with the project (editable), its extras, the lint tools and the test tools
 
@@ -18,6 +18,9 @@ demo: .venv/.run  ## agents pause, are answered and go on elsewhere: a show of t
 
 bench: .venv/.bench  ## the broker beside Redis by hand: table and plot into benchmarks/results, about two minutes
 	$(BIN)/python -m benchmarks
+
+bench-rivals: .venv/.run  ## what a user would pick instead, beside the broker: one table (installs them into .rivals)
+	$(BIN)/python -m benchmarks.rivals
 
 test: .venv/.dev  ## every test that needs nothing installed by root
 	$(BIN)/python -m pytest -n auto -m 'not system'
@@ -41,8 +44,8 @@ format: .venv/.dev  ## put imports in order and format
 sync: .venv/.dev  ## write the blocking twin, broker/_sync and tests/clients/_sync, anew
 	$(BIN)/python tests/tools/unasync.py
 
-clean:  ## remove .venv, caches and built files
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+clean:  ## remove .venv, .rivals, caches and built files
+	rm -rf .venv .rivals build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 # The interpreter is the first one that runs, is of a supported version and can make environments. Names on PATH
 # may be stubs that only print an error, so each is tried.

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from broker.testing import ServerProcess, wait_until
 
@@ -45,10 +44,33 @@ class Trial:
         return sum(self.python_us.values())
 
 
+class Process(Protocol):
+    """What a trial needs of a process, however it was started."""
+
+    @property
+    def pid(self) -> int | None:
+        """Its number."""
+
+    def join(self, timeout: float | None = None) -> None:
+        """Waits for its end."""
+
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+
+    def terminate(self) -> None:
+        """Asks it to end."""
+
+    def kill(self) -> None:
+        """Ends it."""
+
+    def close(self) -> None:
+        """Gives back what is held for it."""
+
+
 class Player:
     """A process of a trial and the pipe it speaks through: it is ready once, and says at its end what went wrong."""
 
-    def __init__(self, role: str, process: BaseProcess, pipe: Connection) -> None:
+    def __init__(self, role: str, process: Process, pipe: Connection) -> None:
         self.role = role
         self.process = process
         self._pipe = pipe
