@@ -46,7 +46,7 @@ def test_the_loop_is_closed(board: Board) -> None:
     board.allowed = 14
     turns = job(board, window=6).turns()
     assert [next(turns), next(turns)] == [range(3), range(3, 6)]
-    board.finished = 3
+    board.add_finished(3)
     assert next(turns) == range(6, 9)
     board.stop()
     assert [*turns] == []
@@ -64,7 +64,7 @@ def test_what_a_process_notes_is_seen_by_the_others(board: Board) -> None:
     one.resumed(5)
     one.resumed(5)
     one.finished(2)
-    assert (other.resumed[5], other.finished) == (2, 2)
+    assert (other.resumed(5), other.finished) == (2, 2)
     assert 0 < other.answered_at[5] <= other.resumed_at[5]
     other.stop()
     assert one.over
