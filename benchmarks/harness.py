@@ -67,9 +67,9 @@ class Player:
             self._ended = True
         return self._ended
 
-    def end(self) -> None:
+    def end(self, seconds: float = END_SECONDS) -> None:
         """Waits a while for its end, then makes one."""
-        self.process.join(END_SECONDS)
+        self.process.join(seconds)
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
