@@ -135,8 +135,8 @@ def players(variant: str, url: str, board: Board, plan: Plan) -> Iterator[list[P
     found: list[Player] = []
     try:
         for role in ROLES:
-            for place in range(plan.processes(role)):
-                found.append(player(role, play, variant, role, url, str(board.path), plan, place=place))
+            given = (variant, role, url, str(board.path), plan)
+            found += [player(role, play, *given, place=place) for place in range(plan.processes(role))]
         for one in found:
             one.wait_ready()
         yield found

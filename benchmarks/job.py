@@ -5,6 +5,7 @@ import importlib
 import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -197,8 +198,15 @@ async def until_over(job: Job, *work: Awaitable[Any]) -> None:
 
 def play(name: str, role: str, url: str, path: str, plan: Plan, pipe: Connection, place: int = 0) -> None:
     """The whole life of a process of a trial. The last thing it says is what went wrong, or nothing."""
-    try:
+    with told(pipe):
         getattr(load(name), role)(Job(url, path, plan, pipe, place))
+
+
+@contextmanager
+def told(pipe: Connection) -> Iterator[None]:
+    """Says at the end of a process's work what went wrong, or nothing."""
+    try:
+        yield
     except Exception:  # noqa: BLE001 - whatever it is, the driver is told
         pipe.send(traceback.format_exc())
     else:

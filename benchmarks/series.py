@@ -72,9 +72,7 @@ def between(trials: list[Trial], others: list[Trial], figure: str) -> list[float
     return ratios([read(one) for one in trials], [read(one) for one in others])
 
 
-def measure(
-    trials: dict[str, list[Trial]], figure: str, against: str, of: str = "broker"
-) -> dict[str, Any]:
+def measure(trials: dict[str, list[Trial]], figure: str, against: str, of: str = "broker") -> dict[str, Any]:
     """What one variant has of a figure beside another one: the measures that releases are compared by."""
     return ratio(between(trials[of], trials[against], figure), against)
 

@@ -79,9 +79,7 @@ def roles_table(series: Mapping[str, Any]) -> str:
 
 def measures_table(measures: Mapping[str, Any]) -> str:
     """What the broker is compared by."""
-    rows = [
-        [name, said(m), f"{number(m['low'])}-{number(m['high'])}"] for name, m in measures.items()
-    ]
+    rows = [[name, said(m), f"{number(m['low'])}-{number(m['high'])}"] for name, m in measures.items()]
     return table(["measure", "median", "spread"], rows)
 
 
@@ -120,6 +118,8 @@ def report(results: Mapping[str, Any]) -> str:
     for name, details in results.get("details", {}).items():
         parts += [f"{name}: median (lowest-highest)", details_table(details)]
     parts += [f"{name}: left out, {why}" for name, why in results.get("skipped", {}).items()]
+    if counts := results.get("counts"):
+        parts.append(f"all in all: {counts['missing']} resumes missing, {counts['doubled']} doubled")
     if results["measures"]:
         parts.append(measures_table(results["measures"]))
     if "micro" in results:

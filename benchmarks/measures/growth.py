@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from typing import Final
 
 from benchmarks.harness import Trial, TrialFailed, player, server, trial_on
-from benchmarks.job import Plan, load
+from benchmarks.job import Plan, load, told
 from benchmarks.series import Series, measure, value
 from benchmarks.variants.broker_calls import NAMESPACE, question
 from broker import Broker, Principal, Suspension
@@ -67,9 +67,7 @@ def _on(servers: dict[str, ServerProcess]) -> Callable[[str, Plan], Trial]:
 def fill(url: str, count: int) -> float:
     """Opens so many questions, in two processes, and says how many seconds that took."""
     began = time.monotonic()
-    makers = [
-        player("fill", opens, url, range(place, count, MAKERS)) for place in range(min(MAKERS, count))
-    ]
+    makers = [player("fill", opens, url, range(place, count, MAKERS)) for place in range(min(MAKERS, count))]
     try:
         for maker in makers:
             if not maker.check(PATIENCE_SECONDS):
@@ -82,16 +80,11 @@ def fill(url: str, count: int) -> float:
 
 def opens(url: str, numbers: range, pipe: Connection) -> None:
     """One of the processes that open questions."""
-    try:
-        with Broker(url, namespace=NAMESPACE, by=Principal.local("agent")) as broker:
-            for first in range(0, len(numbers), AT_ONCE):
-                told = broker.batch.suspend([_other(n) for n in numbers[first : first + AT_ONCE]])
-                if not all(one.ok for one in told):
-                    raise RuntimeError("a question was not opened")
-    except Exception as error:  # noqa: BLE001 - the driver is told
-        pipe.send(repr(error))
-    else:
-        pipe.send("")
+    with told(pipe), Broker(url, namespace=NAMESPACE, by=Principal.local("agent")) as broker:
+        for first in range(0, len(numbers), AT_ONCE):
+            outcomes = broker.batch.suspend([_other(n) for n in numbers[first : first + AT_ONCE]])
+            if not all(one.ok for one in outcomes):
+                raise RuntimeError("a question was not opened")
 
 
 def _other(number: int) -> Suspension:

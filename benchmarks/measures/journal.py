@@ -79,9 +79,7 @@ class Meter:
         for n in range(size.warm_up, size.warm_up + size.calls):
             await call(n)
         await self._there.wait()
-        seconds, client, server_ = (
-            now - began for now, began in zip(self._now(), self._began, strict=True)
-        )
+        seconds, client, server_ = (now - began for now, began in zip(self._now(), self._began, strict=True))
         calls = size.coroutines * size.calls
         return {
             "calls/s": calls / seconds,

@@ -104,9 +104,7 @@ def _of_runs(states: list[dict[str, Any]], count: int) -> Iterator[Pause]:
 
 
 def _pause(number: int, asked: Interrupt, frozen: InterruptState) -> Suspension:
-    return Suspension(
-        agent=AGENT, session=some_session(number), interrupts=[asked], state=frozen, key="open"
-    )
+    return Suspension(agent=AGENT, session=some_session(number), interrupts=[asked], state=frozen, key="open")
 
 
 def _recorded(path: Path) -> Iterator[dict[str, Any]]:

@@ -5,6 +5,7 @@ broker's: the sweeper's period, the bell, the lease of the other worker.
 """
 
 import asyncio
+import contextlib
 import time
 from datetime import timedelta
 from multiprocessing.connection import Connection
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 from benchmarks.board import Board
 from benchmarks.harness import START_SECONDS, board_of, player, server
-from benchmarks.job import Plan
+from benchmarks.job import Plan, told
 from benchmarks.series import ratio, value
 from benchmarks.stats import percentile
 from benchmarks.variants.broker_calls import AGENT, NAMESPACE, number_of, session
@@ -58,10 +59,8 @@ def _one(settings: Settings, runs: int) -> dict[str, float]:
             killed = time.monotonic_ns()
             first.process.kill()
             patience = 4 * settings.lease.total_seconds() + START_SECONDS
-            try:
+            with contextlib.suppress(TimeoutError):
                 wait_until(lambda: all(board.resumed(n) for n in range(runs)), patience)
-            except TimeoutError:
-                pass
             entries = asyncio.run(_closed(one.tcp_url, ids))
         finally:
             board.stop()
@@ -85,15 +84,13 @@ async def _start(url: str, settings: Settings, runs: int) -> list[str]:
 
 
 async def _closed(url: str, ids: list[str]) -> float:
-    """History entries of a run, when all are closed."""
+    """History entries of a run, when all are closed or the time is over."""
     async with AsyncBroker(url, namespace=NAMESPACE) as broker:
-        await asyncio.gather(*[broker.wait(one, START_SECONDS) for one in ids])
+        await asyncio.gather(*[broker.wait(one, START_SECONDS) for one in ids], return_exceptions=True)
         return sum([len(await broker.history(session(n))) for n in range(len(ids))]) / len(ids)
 
 
-def serves(
-    url: str, path: str, settings: Settings, runs: int, which: str, pipe: Connection
-) -> None:
+def serves(url: str, path: str, settings: Settings, runs: int, which: str, pipe: Connection) -> None:
     """A worker's process: the first one begins runs and never ends them, the second one ends them."""
     board = Board(Path(path), runs)
 
@@ -121,9 +118,5 @@ def serves(
         worker.stop()
         await serving
 
-    try:
+    with told(pipe):
         asyncio.run(main())
-    except Exception as error:  # noqa: BLE001 - the driver is told
-        pipe.send(repr(error))
-    else:
-        pipe.send("")

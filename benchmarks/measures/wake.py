@@ -1,21 +1,21 @@
 """`wake_10k_p99`: how late one of ten thousand waiters of one process is woken, beside one of ten, 99th percentile.
 
-A process waits for the ends of so many questions at a time, a task for each; another one answers 200 a second, those that
-are waited for first. A task that was woken waits for the next question, so that there are always so many. The time is from
-just before an answer is sent until the task that waits for it goes on, in the other process.
+A process waits for the ends of so many questions at a time, a task for each; another one answers 200 a second. A task
+that was woken waits for the next question, so that there are always so many, and what is answered is waited for. The
+time is from just before an answer is sent until the task that waits for it goes on, in the other process.
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Final
 
 from benchmarks.board import Board
 from benchmarks.harness import START_SECONDS, Player, board_of, player, server
-from benchmarks.job import Plan
+from benchmarks.job import Job, Plan, told, until_over
 from benchmarks.series import ratio
 from benchmarks.stats import percentile, ratios
 from benchmarks.variants.broker_calls import AGENT, NAMESPACE, question, session
@@ -41,13 +41,18 @@ class Size:
 def run(how: How) -> Found:
     """Rounds of both sizes, one after the other."""
     answers = how.size(1000, 8)
-    sizes = {"10 waiters": Size(how.size(10, 2), answers), "10,000 waiters": Size(how.size(10_000, 30), answers)}
+    sizes = {
+        "10 waiters": Size(how.size(10, 2), answers),
+        "10,000 waiters": Size(how.size(10_000, 30), answers),
+    }
     rounds: dict[str, list[dict[str, float]]] = {name: [] for name in sizes}
     for number in range(how.rounds):
         for name in list(sizes)[:: 1 if number % 2 else -1]:
             found = _one(sizes[name])
             rounds[name].append(found)
-            how.say(f"  round {number + 1}: {name}: p50 {found['p50 ms']:.1f} ms, p99 {found['p99 ms']:.1f} ms")
+            how.say(
+                f"  round {number + 1}: {name}: p50 {found['p50 ms']:.1f} ms, p99 {found['p99 ms']:.1f} ms"
+            )
     few, many = rounds.values()
     against = ratio(ratios([one["p99 ms"] for one in many], [one["p99 ms"] for one in few]), "10 waiters")
     missing = int(sum(one["missing"] for found in rounds.values() for one in found))
@@ -86,10 +91,8 @@ def _missing(board: Board, answers: int, waiting: Player) -> int:
         waiting.check()
         return board.finished >= answers
 
-    try:
+    with contextlib.suppress(TimeoutError):
         wait_until(woken, END_SECONDS)
-    except TimeoutError:
-        pass
     return sum(not board.resumed(n) for n in range(answers))
 
 
@@ -128,34 +131,22 @@ async def _answer(url: str, ids: list[str], board: Board) -> None:
 
 def waits(url: str, path: str, ids: list[str], waiters: int, pipe: Connection) -> None:
     """The process of the waiters."""
-    board = Board(Path(path), len(ids))
+    job = Job(url, path, Plan(len(ids), warm_up=0), pipe)
 
     async def main() -> None:
         async with AsyncBroker(url, namespace=NAMESPACE) as broker:
             left = iter(range(len(ids)))
             tasks = [asyncio.create_task(wait(broker, left)) for _ in range(waiters)]
-            pipe.send("ready")
-            while not board.stopped:  # noqa: ASYNC110 - the word comes from another process
-                await asyncio.sleep(0.05)
-                for task in tasks:
-                    if task.done():
-                        task.result()
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            job.ready()
+            await until_over(job, asyncio.gather(*tasks))
 
     async def wait(broker: AsyncBroker, left: Iterator[int]) -> None:
         for number in left:
             ended = await broker.wait(ids[number])
-            board.resumed_at[number] = time.monotonic_ns()
+            job.resumed(number)
             if not isinstance(ended, Resolution) or ended.kind != "approve":
                 raise TypeError("another end than the answer")
-            board.add_resumed(number)
-            board.add_finished(1)
+            job.finished()
 
-    try:
+    with told(pipe):
         asyncio.run(main())
-    except Exception as error:  # noqa: BLE001 - the driver is told
-        pipe.send(repr(error))
-    else:
-        pipe.send("")

@@ -74,7 +74,9 @@ def pause(job: Job) -> None:
             job.ready()
 
             async def begin(number: int) -> None:
-                await broker.suspend(AGENT, question(number), session=session(number, job.plan.mark), state=state(number))
+                await broker.suspend(
+                    AGENT, question(number), session=session(number, job.plan.mark), state=state(number)
+                )
 
             await pump(job, begin)
 

@@ -14,7 +14,7 @@ import broker.testing
 from benchmarks import stats, workload
 from benchmarks.board import Board
 from benchmarks.harness import TrialFailed, board_of, trial
-from benchmarks.job import Job, Plan
+from benchmarks.job import ROLES, Job, Plan
 from benchmarks.machine import cpu_seconds
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,10 +26,11 @@ def board() -> Iterator[Board]:
         yield one
 
 
-def job(board: Board, **how: float) -> Job:
+def job(board: Board, place: int = 0, **how: float) -> Job:
     ours, theirs = multiprocessing.Pipe()
     ours.close()
-    return Job("redis://unused", str(board.path), Plan(10, warm_up=4, batch=3, **how), theirs)  # type: ignore[arg-type]
+    plan = Plan(10, warm_up=4, batch=3, **how)  # type: ignore[arg-type]
+    return Job("redis://unused", str(board.path), plan, theirs, place)
 
 
 def test_a_batch_waits_for_the_driver_and_never_spans_the_warm_up(board: Board) -> None:
@@ -55,6 +56,29 @@ def test_the_loop_is_closed(board: Board) -> None:
 def test_at_a_rate_lifecycles_begin_one_at_a_time(board: Board) -> None:
     board.allowed = 14
     assert [*job(board, rate=10_000.0).turns()] == [range(n, n + 1) for n in range(14)]
+
+
+def test_processes_of_one_role_share_the_lifecycles(board: Board) -> None:
+    """Off: let each process take all of a step."""
+    board.allowed = 14
+    board.add_finished(7, 0)
+    ours = [job(board, pairs=2, place=place) for place in range(2)]
+    taken = [[n for turn in one.turns() for n in turn] for one in ours]
+    assert taken == [[*range(0, 14, 2)], [*range(1, 14, 2)]]
+
+
+def test_what_processes_of_one_role_resume_is_counted_together(board: Board) -> None:
+    """Off: let them write to one number, where the second could overwrite the first."""
+    first, second = (job(board, place=place) for place in range(2))
+    for one in (first, second):
+        one.resumed(3)
+        one.finished()
+    assert (board.resumed(3), board.resumed(4), board.finished) == (2, 0, 2)
+
+
+def test_the_resuming_role_may_have_more_processes_than_the_others() -> None:
+    plan = Plan(1, resumers=3)
+    assert [plan.processes(role) for role in ROLES] == [1, 1, 3]
 
 
 def test_what_a_process_notes_is_seen_by_the_others(board: Board) -> None:
