@@ -199,7 +199,9 @@ async def until_over(job: Job, *work: Awaitable[Any]) -> None:
 def play(name: str, role: str, url: str, path: str, plan: Plan, pipe: Connection, place: int = 0) -> None:
     """The whole life of a process of a trial. The last thing it says is what went wrong, or nothing."""
     with told(pipe):
-        getattr(load(name), role)(Job(url, path, plan, pipe, place))
+        job = Job(url, path, plan, pipe, place)
+        getattr(load(name), role)(job)
+        asyncio.run(job.until_over())  # a process that has ended has no clock to read
 
 
 @contextmanager
