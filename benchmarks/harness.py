@@ -17,7 +17,7 @@ from .machine import cpu_seconds
 
 Say = Callable[[str], None]
 
-START_SECONDS: Final = 60.0
+START_SECONDS: Final = 120.0
 END_SECONDS: Final = 15.0
 PRELOADED: Final = ["redis.asyncio", "broker", "broker.testing"]
 

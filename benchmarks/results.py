@@ -10,7 +10,7 @@ from typing import Any, Final
 from broker.testing import ServerProcess
 
 from . import latency, lifecycle
-from .harness import Say
+from .harness import Say, TrialFailed
 from .machine import machine, server_settings, versions
 from .measures import LONG, SHORT, Found, How
 from .micro import codec, scripts
@@ -45,13 +45,18 @@ def collect(
             "versions": versions(server),
             "settings": {"server": server_settings(server), "broker": "default"},
         }
-    found |= {name: {} for name in ("counts", "series", "details", "skipped", "measures")}
+    found |= {name: {} for name in ("counts", "series", "details", "skipped", "failed", "measures")}
     lost = Found()
     for name in parts:
         if name == "micro":
             found["micro"] = _micro(tiny=tiny, say=say)
             continue
-        one = _part(name, How(min(rounds, MOST_ROUNDS.get(name, rounds)), say, tiny, runs))
+        try:
+            one = _part(name, How(min(rounds, MOST_ROUNDS.get(name, rounds)), say, tiny, runs))
+        except (TrialFailed, TimeoutError) as error:  # the others are worth having
+            say(f"{name} failed: {error}")
+            found["failed"][name] = str(error)
+            continue
         for kind in ("series", "details", "skipped", "measures"):
             found[kind] |= getattr(one, kind)
         lost.missing, lost.doubled = lost.missing + one.missing, lost.doubled + one.doubled
@@ -89,7 +94,7 @@ def _micro(*, tiny: bool, say: Say) -> dict[str, Any]:
 
 def faults(results: Mapping[str, Any]) -> list[str]:
     """One line for everything that lost or doubled a resume, or left a run unfinished: it counts for nothing."""
-    found = []
+    found = [f"{name} failed: {why}" for name, why in results.get("failed", {}).items()]
     for name, series in results["series"].items():
         for variant, figures in series["variants"].items():
             counts = {word: figures[word] for word in ("missing", "doubled")}

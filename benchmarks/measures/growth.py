@@ -44,6 +44,9 @@ def _grown(how: How, name: str, others: int) -> Found:
         seconds = fill(crowded.tcp_url, others)
         how.say(f"{name}: {others:,} others were opened in {seconds:.0f} s")
         figures, trials = series.run(how.rounds, how.say, _on({NONE: empty, full: crowded}))
+        still = _still_open(crowded.tcp_url)
+    if still != others:
+        raise TrialFailed(f"of {others} other questions {still} are open at the end")
     measures = {
         name: measure(trials, "time_us", NONE, full),
         f"{name}_server_cpu": measure(trials, "server_us", NONE, full),
@@ -62,6 +65,11 @@ def _on(servers: dict[str, ServerProcess]) -> Callable[[str, Plan], Trial]:
         return trial_on(servers[variant], variant, replace(plan, mark=f"{count}-"))
 
     return do
+
+
+def _still_open(url: str) -> int:
+    with Broker(url, namespace=NAMESPACE) as broker:
+        return broker.fleet().open
 
 
 def fill(url: str, count: int) -> float:

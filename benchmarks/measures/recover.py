@@ -25,6 +25,7 @@ from .how import Found, How, summaries
 
 NAME: Final = "recover"
 RUNS: Final = 32
+PATIENCE_SECONDS: Final = 15.0
 QUICK: Final = Settings(lease=timedelta(seconds=1), sweep_every=timedelta(milliseconds=100))
 """For the tiny size only: nobody waits for a real lease."""
 
@@ -58,7 +59,7 @@ def _one(settings: Settings, runs: int) -> dict[str, float]:
             second.wait_ready()
             killed = time.monotonic_ns()
             first.process.kill()
-            patience = 4 * settings.lease.total_seconds() + START_SECONDS
+            patience = 4 * settings.lease.total_seconds() + PATIENCE_SECONDS
             with contextlib.suppress(TimeoutError):
                 wait_until(lambda: all(board.resumed(n) for n in range(runs)), patience)
             entries = asyncio.run(_closed(one.tcp_url, ids))

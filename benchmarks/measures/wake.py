@@ -16,6 +16,7 @@ from typing import Final
 from benchmarks.board import Board
 from benchmarks.harness import START_SECONDS, Player, board_of, player, server
 from benchmarks.job import Job, Plan, told, until_over
+from benchmarks.machine import server_info
 from benchmarks.series import ratio
 from benchmarks.stats import percentile, ratios
 from benchmarks.variants.broker_calls import AGENT, NAMESPACE, question, session
@@ -28,6 +29,9 @@ NAME: Final = "wake_10k_p99"
 RATE: Final = 200.0
 AT_ONCE: Final = 500
 END_SECONDS: Final = 30.0
+LOOK_SECONDS: Final = 0.5
+FEW: Final = 50
+"""Commands in that time that are rest, and one for ten waiters: they look again now and then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,7 @@ def _one(size: Size) -> dict[str, float]:
             wait_until(
                 lambda: _subscribed(one) >= size.waiters, START_SECONDS, what="all of them are waiting"
             )
+            _settle(one, size.waiters)
             asyncio.run(_answer(one.tcp_url, ids[: size.answers], board))
             missing = _missing(board, size.answers, waiting)
         finally:
@@ -94,6 +99,21 @@ def _missing(board: Board, answers: int, waiting: Player) -> int:
     with contextlib.suppress(TimeoutError):
         wait_until(woken, END_SECONDS)
     return sum(not board.resumed(n) for n in range(answers))
+
+
+def _settle(one: ServerProcess, waiters: int) -> None:
+    """Returns when all waiters have looked and rest: what is measured is being woken, not the beginning."""
+
+    def rests() -> bool:
+        before = _commands(one)
+        time.sleep(LOOK_SECONDS)
+        return _commands(one) - before < FEW + waiters // 10
+
+    wait_until(rests, START_SECONDS, what="the waiters rest")
+
+
+def _commands(one: ServerProcess) -> int:
+    return int(server_info(one, "stats")["total_commands_processed"])
 
 
 def _subscribed(one: ServerProcess) -> int:

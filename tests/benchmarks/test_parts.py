@@ -68,7 +68,7 @@ def test_processes_of_one_role_share_the_lifecycles(board: Board) -> None:
 
 
 def test_what_processes_of_one_role_resume_is_counted_together(board: Board) -> None:
-    """Off: let them write to one number, where the second could overwrite the first."""
+    """Off: count what the first process has noted."""
     first, second = (job(board, place=place) for place in range(2))
     for one in (first, second):
         one.resumed(3)

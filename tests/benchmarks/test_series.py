@@ -27,7 +27,7 @@ def test_every_write_on_the_disk() -> None:
 
 
 def test_lifecycles_while_others_are_open() -> None:
-    """Off: fill no queue (`fill`), or answer whatever is open."""
+    """Off: open fewer others than were wanted, or answer whatever is open: the trial fails."""
     found = taken("growth_100k")
     assert {"growth_100k", "growth_100k_server_cpu"} <= set(found.measures)
     for one in found.series["growth_100k"]["variants"].values():
