@@ -2,7 +2,8 @@
 
 A process waits for the ends of so many questions at a time, a task for each; another one answers 200 a second. A task
 that was woken waits for the next question, so that there are always so many, and what is answered is waited for. The
-time is from just before an answer is sent until the task that waits for it goes on, in the other process.
+time is from just before an answer is sent until the task that waits for it goes on, in the other process. It begins
+when a few answers in a row, one after the other, have been heard of soon: all have begun to wait then, and rest.
 """
 
 import asyncio
@@ -10,18 +11,18 @@ import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Final
 
 from benchmarks.board import Board
 from benchmarks.harness import START_SECONDS, Player, board_of, player, server
 from benchmarks.job import Job, Plan, told, until_over
-from benchmarks.machine import server_info
 from benchmarks.series import ratio
 from benchmarks.stats import percentile, ratios
 from benchmarks.variants.broker_calls import AGENT, NAMESPACE, question, session
 from broker import Approve, AsyncBroker, Principal, Resolution, Suspension
-from broker.testing import ServerProcess, wait_until
+from broker.testing import ServerProcess, await_until, wait_until
 
 from .how import Found, How, summaries
 
@@ -29,9 +30,11 @@ NAME: Final = "wake_10k_p99"
 RATE: Final = 200.0
 AT_ONCE: Final = 500
 END_SECONDS: Final = 30.0
-LOOK_SECONDS: Final = 0.5
-FEW: Final = 50
-"""Commands in that time that are rest, and one for ten waiters: they look again now and then."""
+WARM_UP: Final = 200
+"""Answers at most that do not count."""
+SOON_MS: Final = 50.0
+IN_A_ROW: Final = 10
+"""So many are woken that soon, one after the other, before it begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ def run(how: How) -> Found:
 
 
 def _one(size: Size) -> dict[str, float]:
-    count = size.waiters + size.answers
+    count = size.waiters + WARM_UP + size.answers
     with server() as one, board_of(Plan(count, warm_up=0)) as board:
         ids = asyncio.run(_ask(one.tcp_url, count))
         waiting = player("wait", waits, one.tcp_url, str(board.path), ids, size.waiters)
@@ -73,47 +76,31 @@ def _one(size: Size) -> dict[str, float]:
             wait_until(
                 lambda: _subscribed(one) >= size.waiters, START_SECONDS, what="all of them are waiting"
             )
-            _settle(one, size.waiters)
-            asyncio.run(_answer(one.tcp_url, ids[: size.answers], board))
-            missing = _missing(board, size.answers, waiting)
+            measured = asyncio.run(_answer_all(one.tcp_url, ids, board, size.answers))
+            missing = _missing(board, measured, waiting)
         finally:
             board.stop()
             waiting.end()
-        late = [
-            (board.resumed_at[n] - board.answered_at[n]) / 1e6
-            for n in range(size.answers)
-            if board.resumed(n)
-        ]
+        late = [_late_ms(board, n) for n in measured if board.resumed(n)]
     if not late:
         raise RuntimeError("no waiter was woken")
     return {"p50 ms": percentile(late, 0.5), "p99 ms": percentile(late, 0.99), "missing": missing}
 
 
-def _missing(board: Board, answers: int, waiting: Player) -> int:
+def _late_ms(board: Board, number: int) -> float:
+    return (board.resumed_at[number] - board.answered_at[number]) / 1e6
+
+
+def _missing(board: Board, measured: range, waiting: Player) -> int:
     """How many are not woken, when all are or the time is over."""
 
     def woken() -> bool:
         waiting.check()
-        return board.finished >= answers
+        return board.finished >= measured.stop
 
     with contextlib.suppress(TimeoutError):
         wait_until(woken, END_SECONDS)
-    return sum(not board.resumed(n) for n in range(answers))
-
-
-def _settle(one: ServerProcess, waiters: int) -> None:
-    """Returns when all waiters have looked and rest: what is measured is being woken, not the beginning."""
-
-    def rests() -> bool:
-        before = _commands(one)
-        time.sleep(LOOK_SECONDS)
-        return _commands(one) - before < FEW + waiters // 10
-
-    wait_until(rests, START_SECONDS, what="the waiters rest")
-
-
-def _commands(one: ServerProcess) -> int:
-    return int(server_info(one, "stats")["total_commands_processed"])
+    return sum(not board.resumed(n) for n in measured)
 
 
 def _subscribed(one: ServerProcess) -> int:
@@ -133,8 +120,8 @@ async def _ask(url: str, count: int) -> list[str]:
     return ids
 
 
-async def _answer(url: str, ids: list[str], board: Board) -> None:
-    """Sends the answers at their rate, whether those before have come back or not."""
+async def _answer_all(url: str, ids: list[str], board: Board, answers: int) -> range:
+    """Sends the answers at their rate, whether those before have come back or not, and says which they were."""
     async with AsyncBroker(url, namespace=NAMESPACE, by=Principal.local("alice")) as broker:
 
         async def say(number: int) -> None:
@@ -142,11 +129,18 @@ async def _answer(url: str, ids: list[str], board: Board) -> None:
             if not (outcome := await broker.inbox.answer(ids[number], Approve())).ok:
                 raise RuntimeError(f"{ids[number]}: {outcome.code}")
 
+        first = in_a_row = 0
+        while first < WARM_UP and in_a_row < IN_A_ROW:
+            await say(first)
+            await await_until(partial(board.resumed, first), START_SECONDS, what="a waiter is woken")
+            in_a_row = in_a_row + 1 if _late_ms(board, first) < SOON_MS else 0
+            first += 1
         began = time.monotonic()
         async with asyncio.TaskGroup() as group:
-            for number in range(len(ids)):
-                await asyncio.sleep(max(0.0, began + number / RATE - time.monotonic()))
-                group.create_task(say(number))
+            for n in range(answers):
+                await asyncio.sleep(max(0.0, began + n / RATE - time.monotonic()))
+                group.create_task(say(first + n))
+        return range(first, first + answers)
 
 
 def waits(url: str, path: str, ids: list[str], waiters: int, pipe: Connection) -> None:
