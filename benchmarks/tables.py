@@ -118,6 +118,7 @@ def report(results: Mapping[str, Any]) -> str:
     for name, details in results.get("details", {}).items():
         parts += [f"{name}: median (lowest-highest)", details_table(details)]
     parts += [f"{name}: left out, {why}" for name, why in results.get("skipped", {}).items()]
+    parts += [f"{name}: failed, {why}" for name, why in results.get("failed", {}).items()]
     if counts := results.get("counts"):
         parts.append(f"all in all: {counts['missing']} resumes missing, {counts['doubled']} doubled")
     if results["measures"]:

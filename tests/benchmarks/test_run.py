@@ -12,6 +12,9 @@ import pytest
 
 from benchmarks import comparison, plot, results, tables
 from benchmarks.__main__ import main
+from benchmarks.harness import TrialFailed
+from benchmarks.measures import Found as Measured
+from benchmarks.measures import SHORT, How
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -176,6 +179,21 @@ def test_what_was_lost_or_doubled_is_a_fault(found: Found) -> None:
         "latency: broker has 3 unfinished",
         "wake: 10 waiters has 4 missing",
     ]
+
+
+def test_a_part_that_fails_costs_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Off: let `collect` raise what a part raises: an hour of other parts would be lost with it."""
+
+    def fails(_: How) -> Measured:
+        raise TrialFailed("it is gone")
+
+    monkeypatch.setitem(SHORT, "sync_call", fails)
+    parts = ("sync_call", "bytes_open_4k")
+    found = results.collect(parts=parts, rounds=1, tiny=True, say=lambda _: None)
+    assert found["failed"] == {"sync_call": "it is gone"}
+    assert "bytes_open_4k" in found["measures"]
+    assert results.faults(found) == ["sync_call failed: it is gone"]
+    assert "sync_call: failed, it is gone" in tables.report(found)
 
 
 def test_a_file_of_another_form_is_refused(tmp_path: Path) -> None:
