@@ -13,8 +13,8 @@ import pytest
 from benchmarks import comparison, plot, results, tables
 from benchmarks.__main__ import main
 from benchmarks.harness import TrialFailed
-from benchmarks.measures import Found as Measured
 from benchmarks.measures import SHORT, How
+from benchmarks.measures import Found as Measured
 
 ROOT = Path(__file__).resolve().parents[2]
 
