@@ -6,7 +6,7 @@ SHELL := /bin/sh
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
-.PHONY: help venv demo bench bench-rivals test test-all lint format sync clean
+.PHONY: help venv demo bench bench-full bench-rivals test test-all lint format sync clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -16,8 +16,11 @@ venv: .venv/.dev  ## make .venv with the project (editable), its extras, the lin
 demo: .venv/.run  ## agents pause, are answered and go on elsewhere: a show of two minutes
 	$(BIN)/broker demo
 
-bench: .venv/.bench  ## the broker beside Redis by hand: table and plot into benchmarks/results, about two minutes
+bench: .venv/.bench  ## the broker beside Redis by hand: table and plot into benchmarks/results, under five minutes
 	$(BIN)/python -m benchmarks
+
+bench-full: .venv/.bench  ## every measure, most of an hour: benchmarks/results/latest.json (RUNS=file of recorded runs)
+	$(BIN)/python -m benchmarks --full $(if $(RUNS),--runs $(RUNS))
 
 bench-rivals: .venv/.run  ## what a user would pick instead, beside the broker: one table (installs them into .rivals)
 	$(BIN)/python -m benchmarks.rivals

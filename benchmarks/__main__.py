@@ -19,9 +19,17 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="command")
     for each in (parser, commands.add_parser("run", help="measure (what is done without a command)")):
-        each.add_argument("--rounds", type=int, default=5, help="interleaved rounds (latency: three at most)")
-        each.add_argument("--only", nargs="+", choices=results.PARTS, default=list(results.PARTS))
-        each.add_argument("--out", type=Path, default=results.FOLDER / "latest.json", help="the results file")
+        each.add_argument("--full", action="store_true", help="all measures, for the better part of an hour")
+        each.add_argument(
+            "--rounds", type=int, help="interleaved rounds (3; 5 with --full), fewer where one is long"
+        )
+        each.add_argument(
+            "--only", nargs="+", choices=results.PARTS, metavar="PART", help=", ".join(results.PARTS)
+        )
+        each.add_argument("--runs", type=Path, help="recorded runs, for the memory they take while they wait")
+        each.add_argument(
+            "--out", type=Path, help="the results file (results/short.json; results/latest.json)"
+        )
         each.add_argument("--tiny", action="store_true", help="a few lifecycles, to see that it runs")
         each.add_argument("--no-plot", action="store_true", help="no picture beside the results file")
     two = commands.add_parser("compare", help="two results beside one another")
@@ -34,18 +42,21 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(asked: argparse.Namespace) -> int:
+    size = "full" if asked.full else "short"
     found = results.collect(
-        parts=tuple(asked.only),
-        rounds=1 if asked.tiny else max(asked.rounds, 1),
+        parts=tuple(asked.only or (results.PARTS if asked.full else results.QUICK)),
+        rounds=1 if asked.tiny else max(asked.rounds or results.ROUNDS[size], 1),
         tiny=asked.tiny,
         say=lambda line: print(line, file=sys.stderr, flush=True),
+        runs=asked.runs,
     )
-    results.write(found, asked.out)
+    out = asked.out or results.FOLDER / ("latest.json" if asked.full else "short.json")
+    results.write(found, out)
     print(tables.report(found))
     if not asked.no_plot:
         from .plot import draw  # noqa: PLC0415 - measuring needs no plotting library
 
-        draw(found, asked.out.with_suffix(".svg"))
+        draw(found, out.with_suffix(".svg"))
     faults = results.faults(found)
     print(*faults, sep="\n", end="\n" if faults else "", file=sys.stderr)
     return 1 if faults else 0

@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Final, Self
 
 _WORD: Final = 8
-_HEAD: Final = 8
-_COLUMNS: Final = 3
+_HEAD: Final = 8  # stopped, allowed, began_at, then what each resuming process has finished
+MOST_PLACES: Final = 4
+"""Processes of one role at most."""
+_COLUMNS: Final = 2 + MOST_PLACES
+_FINISHED: Final = 3
 _SHARED: Final = "/dev/shm"  # noqa: S108 - memory where the system has it as a folder; the name inside is chosen safely
 
 
@@ -28,7 +31,7 @@ class Board:
         columns = [words[_HEAD + n * count : _HEAD + (n + 1) * count] for n in range(_COLUMNS)]
         self._head = words[:_HEAD]
         self._words = words
-        self.answered_at, self.resumed_at, self.resumed = columns
+        self.answered_at, self.resumed_at, *self._resumed = columns
 
     @classmethod
     def create(cls, count: int) -> Self:
@@ -64,12 +67,20 @@ class Board:
 
     @property
     def finished(self) -> int:
-        """How many lifecycles are finished; written by the process that resumes."""
-        return self._head[3]
+        """How many lifecycles are finished, by all the processes that resume."""
+        return sum(self._head[_FINISHED : _FINISHED + MOST_PLACES])
 
-    @finished.setter
-    def finished(self, number: int) -> None:
-        self._head[3] = number
+    def add_finished(self, more: int, place: int = 0) -> None:
+        """Add to what the resuming process in that place has finished."""
+        self._head[_FINISHED + place] += more
+
+    def add_resumed(self, number: int, place: int = 0) -> None:
+        """Add one to how often the process in that place has gone on with a lifecycle."""
+        self._resumed[place][number] += 1
+
+    def resumed(self, number: int) -> int:
+        """How often a lifecycle was resumed, by whomever."""
+        return sum(column[number] for column in self._resumed)
 
     def stop(self) -> None:
         """Tell every process to end."""
@@ -77,7 +88,8 @@ class Board:
 
     def close(self) -> None:
         """Give the memory back and remove the file; for the driver."""
-        for view in (self.answered_at, self.resumed_at, self.resumed, self._head, self._words, self._whole):
+        columns = (self.answered_at, self.resumed_at, *self._resumed)
+        for view in (*columns, self._head, self._words, self._whole):
             view.release()
         self._map.close()
         self.path.unlink(missing_ok=True)

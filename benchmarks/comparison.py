@@ -36,9 +36,12 @@ def _measures(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Row]:
     for name, was in old["measures"].items():
         now = new["measures"].get(name)
         if now is not None:
-            before: Summary = {"median": was["ratio"], "low": was["low"], "high": was["high"], "values": []}
-            after: Summary = {"median": now["ratio"], "low": now["low"], "high": now["high"], "values": []}
-            yield [name, *_cells(before, after)]
+            yield [name, *_cells(_summary(was), _summary(now))]
+
+
+def _summary(measure: Mapping[str, Any]) -> Summary:
+    median = measure.get("ratio", measure.get("value", 0.0))
+    return {"median": median, "low": measure["low"], "high": measure["high"], "values": []}
 
 
 def _series(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Row]:

@@ -16,8 +16,9 @@ from .machine import cpu_seconds
 
 Say = Callable[[str], None]
 
-START_SECONDS: Final = 60.0
+START_SECONDS: Final = 120.0
 END_SECONDS: Final = 15.0
+PRELOADED: Final = ["redis.asyncio", "broker", "broker.testing"]
 
 
 class TrialFailed(Exception):
@@ -89,9 +90,9 @@ class Player:
             self._ended = True
         return self._ended
 
-    def end(self) -> None:
+    def end(self, seconds: float = END_SECONDS) -> None:
         """Waits a while for its end, then makes one."""
-        self.process.join(END_SECONDS)
+        self.process.join(seconds)
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
@@ -107,24 +108,38 @@ class Player:
         raise TrialFailed(f"the process that has to {self.role} says nothing")
 
 
-def server() -> ServerProcess:
+def server(appendfsync: str = "everysec") -> ServerProcess:
     """A server of a trial's own, on loopback, with the flags that every server of ours has."""
-    return ServerProcess(port=0)
+    return ServerProcess(config={"appendfsync": appendfsync}, port=0)
 
 
 def trial(variant: str, plan: Plan) -> Trial:
-    """One trial of one variant. Raises `TrialFailed`; a run that was not resumed, or twice, is counted instead."""
-    with server() as one, board_of(plan) as board:
-        url = one.tcp_url
-        load(variant).prepare(url)
+    """One trial of one variant on a fresh server. Raises `TrialFailed`; what is not resumed, or twice, is counted."""
+    with server(plan.appendfsync) as one:
+        return trial_on(one, variant, plan)
+
+
+def trial_on(one: ServerProcess, variant: str, plan: Plan) -> Trial:
+    """The same on a server that is there."""
+    url, module = one.tcp_url, load(variant)
+    module.prepare(url)
+    with board_of(plan) as board:
         with players(variant, url, board, plan) as all_of_them:
-            pids = {"server": one.pid} | {each.role: each.process.pid or 0 for each in all_of_them}
             if not _run(board, plan.warm_up, all_of_them, plan):
                 raise TrialFailed(f"{variant} finished {board.finished} lifecycles of its warm-up only")
-            before = {name: cpu_seconds(pid) for name, pid in pids.items()}
+            before = _clocks(one, all_of_them)
             _run(board, board.count, all_of_them, plan)
-            used = {name: cpu_seconds(pid) - before[name] for name, pid in pids.items()}
-        return _judge(variant, plan, board, used, load(variant).facts(url, board.count))
+            used = {name: now - before[name] for name, now in _clocks(one, all_of_them).items()}
+        facts = module.facts(url, board.count, plan.mark)
+        return _judge(variant, plan, board, used, facts)
+
+
+def _clocks(one: ServerProcess, all_of_them: Sequence["Player"]) -> dict[str, float]:
+    """Processor seconds so far of the server and of each role, all its processes together."""
+    found = {"server": cpu_seconds(one.pid)} | dict.fromkeys(ROLES, 0.0)
+    for each in all_of_them:
+        found[each.role] += cpu_seconds(each.process.pid or 0)
+    return found
 
 
 @contextmanager
@@ -139,29 +154,34 @@ def board_of(plan: Plan) -> Iterator[Board]:
 
 @contextmanager
 def players(variant: str, url: str, board: Board, plan: Plan) -> Iterator[list[Player]]:
-    """The three processes, connected and waiting; at the end they are told to stop, and end."""
-    context = multiprocessing.get_context("spawn")
+    """The processes of all roles, connected and waiting; at the end they are told to stop, and end."""
     found: list[Player] = []
     try:
         for role in ROLES:
-            ours, theirs = context.Pipe(duplex=False)
-            process = context.Process(
-                target=play, args=(variant, role, url, str(board.path), plan, theirs), daemon=True
-            )
-            process.start()
-            theirs.close()
-            found.append(Player(role, process, ours))
-        for player in found:
-            player.wait_ready()
+            given = (variant, role, url, str(board.path), plan)
+            found += [player(role, play, *given, place=place) for place in range(plan.processes(role))]
+        for one in found:
+            one.wait_ready()
         yield found
         board.stop()
-        for player in found:
-            if not player.check(END_SECONDS):
-                raise TrialFailed(f"the process that has to {player.role} does not end")
+        for one in found:
+            if not one.check(END_SECONDS):
+                raise TrialFailed(f"the process that has to {one.role} does not end")
     finally:
         board.stop()
-        for player in found:
-            player.end()
+        for one in found:
+            one.end()
+
+
+def player(role: str, target: Callable[..., None], *given: Any, **named: Any) -> Player:
+    """A new process that does `target(*given, pipe, **named)`."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)  # or each process would spend a second on its imports
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=target, args=(*given, theirs), kwargs=named, daemon=True)
+    process.start()
+    theirs.close()
+    return Player(role, process, ours)
 
 
 def _run(board: Board, number: int, all_of_them: Sequence[Player], plan: Plan) -> bool:
@@ -181,11 +201,11 @@ def _run(board: Board, number: int, all_of_them: Sequence[Player], plan: Plan) -
 
 def _judge(variant: str, plan: Plan, board: Board, used: dict[str, float], facts: dict[str, float]) -> Trial:
     measured = range(plan.warm_up, board.count)
-    resumed = [n for n in measured if board.resumed[n]]
+    resumed = [n for n in measured if board.resumed(n)]
     last = max((board.resumed_at[n] for n in resumed), default=time.monotonic_ns())
     seconds = max(last - board.began_at, 1) / 1e9
     per_lifecycle = {name: spent / plan.count * 1e6 for name, spent in used.items()}
-    every = list(board.resumed)
+    every = [board.resumed(n) for n in range(board.count)]
     return Trial(
         variant=variant,
         per_s=len(resumed) / seconds,
@@ -198,16 +218,18 @@ def _judge(variant: str, plan: Plan, board: Board, used: dict[str, float], facts
     )
 
 
-def rounds(plans: dict[str, Plan], count: int, say: Say) -> dict[str, list[Trial]]:
+def rounds(
+    plans: dict[str, Plan], count: int, say: Say, do: Callable[[str, Plan], Trial] = trial
+) -> dict[str, list[Trial]]:
     """So many rounds, each with one trial of every variant; each round begins with another of them."""
     names = list(plans)
     found: dict[str, list[Trial]] = {name: [] for name in names}
     for number in range(count):
         shift = number % len(names)
         for name in names[shift:] + names[:shift]:
-            one = trial(name, plans[name])
+            one = do(name, plans[name])
             found[name].append(one)
-            say(f"  round {number + 1}: {name:<12} {_in_short(one)}")
+            say(f"  round {number + 1}: {name:<16} {_in_short(one)}")
     return found
 
 

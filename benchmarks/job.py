@@ -5,6 +5,7 @@ import importlib
 import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -35,8 +36,22 @@ class Plan:
     """Lifecycles in one round trip, for the variant that batches."""
     concurrency: int = 64
     """Coroutines in flight, for those that do not."""
+    pairs: int = 1
+    """Processes of each role."""
+    resumers: int = 1
+    """Processes that resume, where they are more than that."""
+    workers: int = 1
+    """Workers in each process that resumes, for the variant that has workers."""
+    appendfsync: str = "everysec"
+    """When the server syncs its log to the disk."""
+    mark: str = ""
+    """Tells the lifecycles of several trials on one server from each other."""
     seconds: float = 30.0
     """How long the warm-up may take, and then the rest; what is not resumed by then counts as missing."""
+
+    def processes(self, role: str) -> int:
+        """How many processes have this part."""
+        return max(self.pairs, self.resumers) if role == "resume" else self.pairs
 
 
 class Variant(Protocol):
@@ -54,27 +69,31 @@ class Variant(Protocol):
     def resume(self, job: "Job") -> None:
         """Goes on with them, each exactly once, and finishes."""
 
-    def facts(self, url: str, count: int) -> dict[str, float]:
+    def facts(self, url: str, count: int, mark: str = "") -> dict[str, float]:
         """What can be read from the server afterwards."""
 
 
 VARIANTS: Final = {
     "redis-syncb": "benchmarks.variants.redis_syncb",
     "redis-aio": "benchmarks.variants.redis_aio",
+    "redis-sync1": "benchmarks.variants.redis_sync1",
     "broker": "benchmarks.variants.broker_calls",
+    "broker-batch": "benchmarks.variants.broker_batch",
+    "broker-sync": "benchmarks.variants.broker_sync",
 }
 
 
 def load(name: str) -> Variant:
-    """A variant by its name."""
-    return cast("Variant", importlib.import_module(VARIANTS[name]))
+    """A variant by its name. What follows a colon says how its plan differs: `broker:256`."""
+    return cast("Variant", importlib.import_module(VARIANTS[name.partition(":")[0]]))
 
 
 class Job:
     """One process's part in one trial."""
 
-    def __init__(self, url: str, path: str, plan: Plan, pipe: Connection) -> None:
+    def __init__(self, url: str, path: str, plan: Plan, pipe: Connection, place: int = 0) -> None:
         self.url = url
+        self.place = place
         self.plan = plan
         self._pipe = pipe
         self._board = Board(Path(path), plan.warm_up + plan.count)
@@ -114,20 +133,22 @@ class Job:
 
     def _turns(self, batch: int) -> Iterator[tuple[range, float]]:
         """Turns, each with no pause before it, and between them the pauses to make. Pauses come with no turn."""
-        plan, board, start, due = self.plan, self._board, 0, 0.0
+        plan, board, start, due, pairs = self.plan, self._board, 0, 0.0, self.plan.pairs
         while start < board.count and not self.over:
-            size = min(1 if plan.rate else batch, max(board.allowed - start, 1))
+            size = min((1 if plan.rate else batch) * pairs, max(board.allowed - start, 1))
             if start + size > board.allowed or start + size - board.finished > plan.window:
                 yield range(0), _LOOK_SECONDS
                 continue
-            if start == plan.warm_up:
+            if start == plan.warm_up and self.place == 0:
                 board.began_at = time.monotonic_ns()
             if plan.rate:
-                due = max(due, time.monotonic() - 1 / plan.rate) if due else time.monotonic()
+                due = max(due, time.monotonic() - pairs / plan.rate) if due else time.monotonic()
                 if (early := due - time.monotonic()) > 0:
                     yield range(0), early
-                due += 1 / plan.rate
-            yield range(start, start + size), 0.0
+                due += pairs / plan.rate
+            # Every process of the role walks the same steps and takes its share of each.
+            if mine := range(start + (self.place - start) % pairs, start + size, pairs):
+                yield mine, 0.0
             start += size
 
     # Noting ----------------------------------------------------------------------------------------------------
@@ -139,11 +160,11 @@ class Job:
     def resumed(self, number: int) -> None:
         """Note that a lifecycle goes on now, at the place where the agent's code would run again."""
         self._board.resumed_at[number] = time.monotonic_ns()
-        self._board.resumed[number] += 1
+        self._board.add_resumed(number, self.place)
 
     def finished(self, more: int = 1) -> None:
         """Note that so many more lifecycles are finished."""
-        self._board.finished += more
+        self._board.add_finished(more, self.place)
 
 
 async def pump(job: Job, begin: Callable[[int], Awaitable[Any]]) -> None:
@@ -175,10 +196,19 @@ async def until_over(job: Job, *work: Awaitable[Any]) -> None:
         task.result()
 
 
-def play(name: str, role: str, url: str, path: str, plan: Plan, pipe: Connection) -> None:
+def play(name: str, role: str, url: str, path: str, plan: Plan, pipe: Connection, place: int = 0) -> None:
     """The whole life of a process of a trial. The last thing it says is what went wrong, or nothing."""
+    with told(pipe):
+        job = Job(url, path, plan, pipe, place)
+        getattr(load(name), role)(job)
+        asyncio.run(job.until_over())  # a process that has ended has no clock to read
+
+
+@contextmanager
+def told(pipe: Connection) -> Iterator[None]:
+    """Says at the end of a process's work what went wrong, or nothing."""
     try:
-        getattr(load(name), role)(Job(url, path, plan, pipe))
+        yield
     except Exception:  # noqa: BLE001 - whatever it is, the driver is told
         pipe.send(traceback.format_exc())
     else:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from .harness import Say, Trial, rounds
+from .harness import Say, Trial, rounds, trial
 from .job import ROLES, Plan
 from .stats import Summary, percentile, ratios, summary
 
@@ -12,6 +12,7 @@ Figure = Callable[[Trial], float]
 
 FIGURES: Final[Mapping[str, Figure]] = {
     "per_s": lambda one: one.per_s,
+    "time_us": lambda one: 1e6 / one.per_s if one.per_s else 0.0,
     "server_us": lambda one: one.server_us,
     "python_us": lambda one: one.all_python_us,
     "p50_ms": lambda one: percentile(one.waits_ms, 0.5) if one.waits_ms else 0.0,
@@ -29,10 +30,12 @@ class Series:
     figures: tuple[str, ...]
     plans: dict[str, Plan]
 
-    def run(self, count: int, say: Say) -> tuple[dict[str, Any], dict[str, list[Trial]]]:
+    def run(
+        self, count: int, say: Say, do: Callable[[str, Plan], Trial] = trial
+    ) -> tuple[dict[str, Any], dict[str, list[Trial]]]:
         """So many interleaved rounds: the figures for the results file, and the trials behind them."""
         say(f"{self.name}: {count} x {', '.join(self.plans)}")
-        trials = rounds(self.plans, count, say)
+        trials = rounds(self.plans, count, say, do)
         return {
             "floor": self.floor,
             "rounds": count,
@@ -69,7 +72,18 @@ def between(trials: list[Trial], others: list[Trial], figure: str) -> list[float
     return ratios([read(one) for one in trials], [read(one) for one in others])
 
 
-def measure(trials: dict[str, list[Trial]], figure: str, against: str) -> dict[str, Any]:
-    """What the broker has of a figure beside another variant: the measures that releases are compared by."""
-    found = summary(between(trials["broker"], trials[against], figure) or [0.0])
+def measure(trials: dict[str, list[Trial]], figure: str, against: str, of: str = "broker") -> dict[str, Any]:
+    """What one variant has of a figure beside another one: the measures that releases are compared by."""
+    return ratio(between(trials[of], trials[against], figure), against)
+
+
+def ratio(values: list[float], against: str) -> dict[str, Any]:
+    """A measure that is a ratio, from those of the rounds."""
+    found = summary(values or [0.0])
     return {"ratio": found["median"], "low": found["low"], "high": found["high"], "against": against}
+
+
+def value(values: list[float], unit: str) -> dict[str, Any]:
+    """A measure that stands for itself, from its values in the rounds."""
+    found = summary(values or [0.0])
+    return {"value": found["median"], "low": found["low"], "high": found["high"], "unit": unit}

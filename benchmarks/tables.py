@@ -7,6 +7,7 @@ from .stats import Summary
 
 HEADINGS: Final = {
     "per_s": "lifecycles/s",
+    "time_us": "µs a lifecycle",
     "server_us": "server CPU µs",
     "python_us": "Python CPU µs",
     "p50_ms": "p50 ms",
@@ -78,11 +79,25 @@ def roles_table(series: Mapping[str, Any]) -> str:
 
 def measures_table(measures: Mapping[str, Any]) -> str:
     """What the broker is compared by."""
+    rows = [[name, said(m), f"{number(m['low'])}-{number(m['high'])}"] for name, m in measures.items()]
+    return table(["measure", "median", "spread"], rows)
+
+
+def said(measure: Mapping[str, Any]) -> str:
+    """A measure in words: a ratio to something, or a value with its unit."""
+    if "ratio" in measure:
+        return f"{number(measure['ratio'])} x {measure['against']}"
+    return f"{number(measure['value'])} {measure['unit']}"
+
+
+def details_table(details: Mapping[str, Mapping[str, Summary]]) -> str:
+    """One row for each variant of a measure that is no series of lifecycles."""
+    figures = list(dict.fromkeys(name for one in details.values() for name in one))
     rows = [
-        [name, f"{number(m['ratio'])} x {m['against']}", f"{number(m['low'])}-{number(m['high'])}"]
-        for name, m in measures.items()
+        [variant, *[spread(one[name]) if name in one else "-" for name in figures]]
+        for variant, one in details.items()
     ]
-    return table(["measure", "median ratio", "spread"], rows)
+    return table(["variant", *figures], rows)
 
 
 def report(results: Mapping[str, Any]) -> str:
@@ -100,6 +115,12 @@ def report(results: Mapping[str, Any]) -> str:
         parts.append(series_table(series))
         if name == "lifecycle":
             parts.append(roles_table(series))
+    for name, details in results.get("details", {}).items():
+        parts += [f"{name}: median (lowest-highest)", details_table(details)]
+    parts += [f"{name}: left out, {why}" for name, why in results.get("skipped", {}).items()]
+    parts += [f"{name}: failed, {why}" for name, why in results.get("failed", {}).items()]
+    if counts := results.get("counts"):
+        parts.append(f"all in all: {counts['missing']} resumes missing, {counts['doubled']} doubled")
     if results["measures"]:
         parts.append(measures_table(results["measures"]))
     if "micro" in results:

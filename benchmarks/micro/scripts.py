@@ -70,6 +70,10 @@ class Watcher:
         self._client = redis.Redis.from_url(url)
         self.seen: dict[str, Traffic] = {}
 
+    def close(self) -> None:
+        """Gives the connection back."""
+        self._client.close()
+
     @contextmanager
     def around(self, name: str, count: int) -> Iterator[None]:
         """Counts what is sent meanwhile. The calls are the only traffic of the server."""

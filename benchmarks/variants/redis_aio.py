@@ -32,7 +32,7 @@ Step = Callable[[Client, bytes, Any], Awaitable[None]]
 
 
 async def _connect(job: Job) -> Client:
-    client = redis.asyncio.Redis.from_url(job.url, max_connections=256)
+    client = redis.asyncio.Redis.from_url(job.url, max_connections=4 * job.plan.concurrency)
     await client.ping()
     job.ready()
     return client

@@ -29,7 +29,7 @@ def prepare(url: str) -> None:
             client.xgroup_create(stream, GROUP, id="$", mkstream=True)
 
 
-def facts(url: str, count: int) -> dict[str, float]:  # noqa: ARG001 - every variant is asked the same
+def facts(url: str, count: int, mark: str = "") -> dict[str, float]:  # noqa: ARG001 - every variant is asked the same
     """Nothing is kept by hand."""
     return {}
 

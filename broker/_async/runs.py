@@ -19,9 +19,9 @@ from ..renewer import Renewer
 from ..store import prepare
 from ..store.commands import address, reads, runs
 from ..store.commands.address import RunAddress
-from ..store.commands.values import Command
+from ..store.commands.values import Command, read_all
 from ..store.keys import Partition, Pool
-from ._runtime import Stopped, together
+from ._runtime import Stopped
 from .diagnosis import why
 from .link import Link
 from .ready import Ready
@@ -277,11 +277,14 @@ class Queue:
         ]
         runs = [Run[Any](self._link, one) for one in await Ready(self._link).lease(pools, limit, holder)]
         taken: list[Run[Any]] = []
-        for run, found in zip(runs, await together([run.load for run in runs]), strict=True):
-            if isinstance(found, Corrupt):
-                await run.failed(found)
-            elif isinstance(found, BaseException):
-                raise found
-            else:
-                taken.append(run)
+        needs = read_all([run._needs() for run in runs])  # noqa: SLF001 - the same house
+        for run, found in zip(runs, await self._link.fetch(needs), strict=True):
+            try:
+                if isinstance(found, BaseException):
+                    raise found
+                await run.load(found)
+            except Corrupt as broken:
+                await run.failed(broken)
+                continue
+            taken.append(run)
         return tuple(taken)

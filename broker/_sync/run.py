@@ -34,7 +34,7 @@ from ..store import prepare
 from ..store.commands import address, entries, pauses, reads, runs
 from ..store.commands.address import Address, RunAddress
 from ..store.commands.runs import Leased
-from ..store.commands.values import Command
+from ..store.commands.values import Command, Read
 from .journal import Journal
 from .link import Link
 
@@ -78,14 +78,21 @@ class Run(Generic[T]):
     def __repr__(self) -> str:
         return f"Run(id={self.id!r}, agent={self.agent!r}, seq={self.seq}, fence={self.fence}, attempt={self.attempt})"
 
-    def load(self) -> None:
-        """Reads what the run goes on from; done before it is handed over. Raises `Corrupt` for what cannot be read."""
+    def _needs(self) -> Read[reads.Resume]:
+        """What it goes on from."""
+        ids, shown = self._leased.text("ids").split(), set(self._leased.text("shown").split())
+        return reads.read_resume(self._leased.partition, self.id, ids, shown)
+
+    def load(self, found: reads.Resume | None = None) -> None:
+        """Reads what the run goes on from; done before it is handed over. Raises `Corrupt` for what cannot be read.
+
+        `found` is that, where the caller has read it.
+        """
         link, p = self._link, self._leased.partition
         shown = set(self._leased.text("shown").split())
-        ids = self._leased.text("ids").split()
-        found: reads.Resume | None = self._leased.ahead
-        if found is None or not found.fits(ids, shown):
-            found = link.fetch(reads.read_resume(p, self.id, ids, shown))
+        found = found or self._leased.ahead
+        if found is None or not found.fits(self._leased.text("ids").split(), shown):
+            found = link.fetch(self._needs())
         if found.input:
             record = InputRecord.from_bytes(found.input, key=p.key("input", self.id))
             self.input, self.metadata = record.input, record.metadata

@@ -64,7 +64,7 @@ class Worker:
         self.queue: str = check_name("queue", queue)
         self.build: str | None = check_name("build", build) if build else None
         self.concurrency = concurrency
-        self.name: str = name or f"{socket.gethostname().split('.')[0]}-{os.getpid()}-{new_nonce()[:4]}"
+        self.name: str = name or f"{socket.gethostname().split('.')[0]}-{os.getpid()}-{new_nonce()[:10]}"
         self._sweeps = sweeps
         self._drain = drain
         self._agents: dict[str, Agent] = {}

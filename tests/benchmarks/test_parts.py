@@ -14,7 +14,7 @@ import broker.testing
 from benchmarks import stats, workload
 from benchmarks.board import Board
 from benchmarks.harness import TrialFailed, board_of, trial
-from benchmarks.job import Job, Plan
+from benchmarks.job import ROLES, Job, Plan
 from benchmarks.machine import cpu_seconds
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,10 +26,11 @@ def board() -> Iterator[Board]:
         yield one
 
 
-def job(board: Board, **how: float) -> Job:
+def job(board: Board, place: int = 0, **how: float) -> Job:
     ours, theirs = multiprocessing.Pipe()
     ours.close()
-    return Job("redis://unused", str(board.path), Plan(10, warm_up=4, batch=3, **how), theirs)  # type: ignore[arg-type]
+    plan = Plan(10, warm_up=4, batch=3, **how)  # type: ignore[arg-type]
+    return Job("redis://unused", str(board.path), plan, theirs, place)
 
 
 def test_a_batch_waits_for_the_driver_and_never_spans_the_warm_up(board: Board) -> None:
@@ -46,7 +47,7 @@ def test_the_loop_is_closed(board: Board) -> None:
     board.allowed = 14
     turns = job(board, window=6).turns()
     assert [next(turns), next(turns)] == [range(3), range(3, 6)]
-    board.finished = 3
+    board.add_finished(3)
     assert next(turns) == range(6, 9)
     board.stop()
     assert [*turns] == []
@@ -57,6 +58,29 @@ def test_at_a_rate_lifecycles_begin_one_at_a_time(board: Board) -> None:
     assert [*job(board, rate=10_000.0).turns()] == [range(n, n + 1) for n in range(14)]
 
 
+def test_processes_of_one_role_share_the_lifecycles(board: Board) -> None:
+    """Off: let each process take all of a step."""
+    board.allowed = 14
+    board.add_finished(7, 0)
+    ours = [job(board, pairs=2, place=place) for place in range(2)]
+    taken = [[n for turn in one.turns() for n in turn] for one in ours]
+    assert taken == [[*range(0, 14, 2)], [*range(1, 14, 2)]]
+
+
+def test_what_processes_of_one_role_resume_is_counted_together(board: Board) -> None:
+    """Off: count what the first process has noted."""
+    first, second = (job(board, place=place) for place in range(2))
+    for one in (first, second):
+        one.resumed(3)
+        one.finished()
+    assert (board.resumed(3), board.resumed(4), board.finished) == (2, 0, 2)
+
+
+def test_the_resuming_role_may_have_more_processes_than_the_others() -> None:
+    plan = Plan(1, resumers=3)
+    assert [plan.processes(role) for role in ROLES] == [1, 1, 3]
+
+
 def test_what_a_process_notes_is_seen_by_the_others(board: Board) -> None:
     other = Board(board.path, board.count)
     one = job(board)
@@ -64,7 +88,7 @@ def test_what_a_process_notes_is_seen_by_the_others(board: Board) -> None:
     one.resumed(5)
     one.resumed(5)
     one.finished(2)
-    assert (other.resumed[5], other.finished) == (2, 2)
+    assert (other.resumed(5), other.finished) == (2, 2)
     assert 0 < other.answered_at[5] <= other.resumed_at[5]
     other.stop()
     assert one.over

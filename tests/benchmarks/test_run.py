@@ -12,6 +12,9 @@ import pytest
 
 from benchmarks import comparison, plot, results, tables
 from benchmarks.__main__ import main
+from benchmarks.harness import TrialFailed
+from benchmarks.measures import SHORT, How
+from benchmarks.measures import Found as Measured
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,7 +35,8 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(path: Path) -> None:
-    command = [sys.executable, "-m", "benchmarks", "--tiny", "--out", str(path)]
+    parts = ["lifecycle", "latency", "micro", "bytes_open_4k", "bytes_open_airline"]
+    command = [sys.executable, "-m", "benchmarks", "--tiny", "--out", str(path), "--only", *parts]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
     assert "| broker" in done.stdout
@@ -55,7 +59,10 @@ def test_it_says_what_it_is_of(found: Found) -> None:
 
 def test_every_variant_has_its_figures_and_lost_nothing(found: Found) -> None:
     expected = {
-        "lifecycle": (["redis-syncb", "redis-aio", "broker"], ["per_s", "server_us", "python_us"]),
+        "lifecycle": (
+            ["redis-syncb", "redis-aio", "redis-aio:256", "broker-batch", "broker", "broker:256"],
+            ["per_s", "server_us", "python_us"],
+        ),
         "latency": (["redis-syncb", "broker"], ["per_s", "p50_ms", "p99_ms", "server_us", "python_us"]),
     }
     for name, (variants, figures) in expected.items():
@@ -73,22 +80,39 @@ def test_every_variant_has_its_figures_and_lost_nothing(found: Found) -> None:
 
 def test_the_broker_kept_its_history_and_finished_every_run(found: Found) -> None:
     for series in found["series"].values():
-        facts = series["variants"]["broker"]["facts"]
-        assert facts["history_entries"]["low"] >= 4  # suspended, resolved, leased, finished
-        assert facts["unfinished"]["high"] == 0
+        for name, one in series["variants"].items():
+            if name.startswith("broker"):
+                assert one["facts"]["history_entries"]["low"] >= 4  # suspended, resolved, leased, finished
+                assert one["facts"]["unfinished"]["high"] == 0
 
 
 def test_the_measures_that_releases_are_compared_by(found: Found) -> None:
     assert set(found["measures"]) == {
+        "batch_throughput",
         "call_throughput",
+        "call_throughput_256",
         "server_cpu",
         "python_cpu",
+        "server_cpu_of_calls",
+        "python_cpu_of_calls",
         "resume_latency_p50",
         "resume_latency_p99",
+        "bytes_open_4k",
+        "bytes_open_4k_bytes",
     }
     for one in found["measures"].values():
-        assert one["low"] <= one["ratio"] <= one["high"]
-        assert one["against"] in {"redis-syncb", "redis-aio"}
+        assert 0 < one["low"] <= one.get("ratio", one.get("value")) <= one["high"]
+        assert one.get("against") or one.get("unit")
+
+
+def test_a_measure_that_cannot_be_taken_says_why(found: Found) -> None:
+    assert found["skipped"] == {"bytes_open_airline": "no recorded runs were given (--runs FILE)"}
+    assert "bytes_open_airline: left out, no recorded runs were given" in tables.report(found)
+
+
+def test_what_is_missing_or_doubled_is_counted_over_everything(found: Found) -> None:
+    assert found["counts"] == {"missing": 0, "doubled": 0}
+    assert "all in all: 0 resumes missing, 0 doubled" in tables.report(found)
 
 
 def test_the_short_measures(found: Found) -> None:
@@ -148,11 +172,28 @@ def test_what_was_lost_or_doubled_is_a_fault(found: Found) -> None:
     broken["series"]["lifecycle"]["variants"]["redis-aio"]["missing"] = 2
     broken["series"]["latency"]["variants"]["broker"]["doubled"] = 1
     broken["series"]["latency"]["variants"]["broker"]["facts"]["unfinished"]["values"] = [3]
+    broken["details"]["wake"] = {"10 waiters": {"missing": {"values": [0, 4]}}}
     assert results.faults(broken) == [
         "lifecycle: redis-aio has 2 missing",
         "latency: broker has 1 doubled",
         "latency: broker has 3 unfinished",
+        "wake: 10 waiters has 4 missing",
     ]
+
+
+def test_a_part_that_fails_costs_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Off: let `collect` raise what a part raises: an hour of other parts would be lost with it."""
+
+    def fails(_: How) -> Measured:
+        raise TrialFailed("it is gone")
+
+    monkeypatch.setitem(SHORT, "sync_call", fails)
+    parts = ("sync_call", "bytes_open_4k")
+    found = results.collect(parts=parts, rounds=1, tiny=True, say=lambda _: None)
+    assert found["failed"] == {"sync_call": "it is gone"}
+    assert "bytes_open_4k" in found["measures"]
+    assert results.faults(found) == ["sync_call failed: it is gone"]
+    assert "sync_call: failed, it is gone" in tables.report(found)
 
 
 def test_a_file_of_another_form_is_refused(tmp_path: Path) -> None:

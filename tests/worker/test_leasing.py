@@ -25,6 +25,12 @@ async def done(run: Run[Any]) -> str:
     return run.agent
 
 
+def test_a_thousand_workers_of_a_process_have_a_name_each() -> None:
+    """Off: fewer than ten characters of chance in a name: two workers then read the bells as one."""
+    names = {Worker("redis://127.0.0.1:1", namespace="airline").name for _ in range(1000)}
+    assert len(names) == 1000
+
+
 async def test_only_registered_agents_are_leased(broker: AsyncBroker, serve: Serve) -> None:
     theirs = await broker.start("other", session="s")
     elsewhere = await broker.start("support", session="s", queue="slow")

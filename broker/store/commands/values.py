@@ -69,6 +69,25 @@ class Read(Generic[T_co]):
     """Whether an error of one command is handed to `decode` in the place of its reply."""
 
 
+def read_all(reads: Sequence[Read[T_co]]) -> Read[list[T_co | BaseException]]:
+    """Several forgiving reads in one write: what each says, a fault of its own in its place."""
+    commands = tuple(command for one in reads for command in one.commands)
+
+    def decode(replies: list[Any]) -> list[T_co | BaseException]:
+        found: list[T_co | BaseException] = []
+        start = 0
+        for one in reads:
+            mine = replies[start : start + len(one.commands)]
+            start += len(one.commands)
+            try:
+                found.append(one.decode(mine))
+            except BrokerError as fault:
+                found.append(fault)
+        return found
+
+    return Read(commands, decode, forgiving=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Then:
     """Plain reads behind a script of one item, on the same connection, and its result with what they say.
