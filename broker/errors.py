@@ -92,6 +92,8 @@ class BrokerError(Exception):
     code: str = "broker_error"
     http: int = ERROR_CODES["broker_error"].http
     exit_code: int = ERROR_CODES["broker_error"].exit_code
+    ok: bool = False
+    """As outcomes have it, for lists that hold both."""
     says: str = ""
     """The sentence, with places for the facts."""
 

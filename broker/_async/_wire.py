@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any, Final
 
-from ..errors import BrokerError, Unavailable
+from ..errors import BrokerError, InvalidInput, Unavailable
 from ..store.commands.values import MOST_BYTES, MOST_ITEMS, MOST_WORDS, Arg, Call, Came, packed
 from ..store.connect import (
     NOTHING,
@@ -28,6 +28,7 @@ from ..store.connect import (
 )
 from ._runtime import Client
 
+LEAVE_SECONDS: Final = 0.5
 HIGH_WATER: Final = 4 * 1024 * 1024
 """How many bytes may wait for the network before callers do."""
 
@@ -46,7 +47,7 @@ class Wire:
         self._line: _Line | None = None
         self._queue: list[_Wanted] = []
         self._opening: asyncio.Task[None] | None = None
-        self._due = False
+        self._due = self._closed = False
 
     async def run(self, call: Call, *, whole: bool = False) -> Came:
         """What the server makes of a script call. Raises what it says against it, or that the connection was lost."""
@@ -61,6 +62,8 @@ class Wire:
         return replies
 
     def _told(self, wanted: "_Wanted") -> asyncio.Future[Any]:
+        if self._closed:
+            raise Unavailable("it was closed meanwhile")
         self._queue.append(wanted)
         if not self._due:
             self._due = True
@@ -77,10 +80,19 @@ class Wire:
         if self._line.full or not self._queue:
             return  # it calls again when there is room
         queue, self._queue = self._queue, []
-        sent = _together((one for one in queue if not one.future.done()), self._again)
-        commands = [words for one in sent for words in one.words()]
-        if commands:
-            self._line.send(commands, [one for one in sent for _ in range(one.replies)])
+        parts: list[bytes] = []
+        waiting: list[_Sent] = []
+        for one in _together((one for one in queue if not one.future.done()), self._again):
+            try:
+                words = [pack(command) for command in one.words()]
+            except (TypeError, ValueError):
+                allowed = "text without half surrogate pairs, bytes and numbers"
+                one.refused(InvalidInput("value", "cannot be written", allowed))
+                continue
+            parts += words
+            waiting += [one] * one.replies
+        if parts:
+            self._line.send(b"".join(parts), waiting)
 
     async def _open(self) -> None:
         try:
@@ -105,10 +117,14 @@ class Wire:
             asyncio.get_running_loop().call_soon(self._flush)
 
     async def aclose(self) -> None:
-        """Ends the connection. Safe to repeat; what is still asked for fails."""
+        """Ends the connection for good. Safe to repeat; what is still asked for fails."""
+        self._closed = True
         if self._opening is not None:
-            self._opening.cancel()
-            await asyncio.gather(self._opening, return_exceptions=True)
+            # A connection that is made in this moment is better closed than cancelled: that would leave it half made.
+            _, late = await asyncio.wait([self._opening], timeout=LEAVE_SECONDS)
+            for task in late:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
         if self._line is not None:
             self._line.close()
         failed, self._queue, self._line = self._queue, [], None
@@ -170,6 +186,10 @@ class _Reads(_Wanted):
         if len(self._found) == self.replies:
             self.give(self._found)
 
+    def refused(self, error: Exception) -> None:
+        """It cannot even be sent."""
+        self.fail(error)
+
 
 class _Pack:
     """Script calls that are sent as one, and the reads behind some of them."""
@@ -212,7 +232,7 @@ class _Pack:
         elif isinstance(reply, Exception):
             self._answered = True
             self._after = iter([one for one in self._members for _ in one.call.after])
-            self._refused(reply)
+            self._failed(reply)
         else:
             self._answered = True
             self._after = iter([one for one in self._members for _ in one.call.after])
@@ -231,12 +251,17 @@ class _Pack:
             if len(after) == len(one.call.after):
                 one.give(one.came)
 
-    def _refused(self, error: Exception) -> None:
+    def _failed(self, error: Exception) -> None:
         fault = meaning(error)
-        concerns_all = isinstance(fault, BrokerError | Later | NoScript) and not isinstance(
-            fault, Unavailable
-        )
-        if len(self._members) > 1 and not concerns_all:
+        known = isinstance(fault, BrokerError | Later | NoScript) and not isinstance(fault, Unavailable)
+        if known:  # it concerns them all
+            self.fail(error)
+        else:
+            self.refused(error)
+
+    def refused(self, error: Exception) -> None:
+        """One of them cannot be carried: whose fault that is shows when each is sent alone."""
+        if len(self._members) > 1:
             for one in self._members:
                 one.alone = True
             self._again(list(self._members))
@@ -298,12 +323,12 @@ class _Line(asyncio.Protocol):
             raise ConnectionError("the connection was lost")
         return line
 
-    def send(self, commands: Iterable[tuple[Arg, ...]], waiting: Iterable[_Sent]) -> None:
+    def send(self, commands: bytes, waiting: Iterable[_Sent]) -> None:
         """Writes some commands, with who waits for each reply."""
         if not self._waiting:
             self._heard = monotonic()
         self._waiting.extend(waiting)
-        self._stream.transport.write(b"".join(map(pack, commands)))
+        self._stream.transport.write(commands)
         if self._timer is None and self._waiting:
             self._timer = asyncio.get_running_loop().call_later(self._seconds, self._look)
 
@@ -325,7 +350,11 @@ class _Line(asyncio.Protocol):
         parser.feed(data)
         while (reply := parser.gets()) is not NOTHING:
             if not is_push(reply):
-                self._waiting.popleft().got(reply)
+                one = self._waiting.popleft()
+                try:
+                    one.got(reply)
+                except Exception as error:  # noqa: BLE001 - whatever it is, it is theirs who wait for this reply
+                    one.fail(error)
 
     def pause_writing(self) -> None:
         """The network takes no more for now: callers wait."""

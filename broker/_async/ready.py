@@ -28,6 +28,11 @@ class _Wanted(NamedTuple):
     pool: Pool
     fields: dict[str, bytes]
 
+    def is_still(self, leased: runs.Leased) -> bool:
+        """Whether it was leased at the pause that it was looked at, with the answers it had then."""
+        before, now = self.fields, leased.fields
+        return before.get("seq") == now.get("seq") and before.get("fresh", b"") == now.get("shown", b"")
+
     def resume(self, p: Partition) -> Read[reads.Resume]:
         """What it goes on from, if nothing has changed when it is leased."""
         ids = text(self.fields.get("ids", b"")).split()
@@ -110,7 +115,7 @@ class Ready:
             if isinstance(came, BaseException):
                 self._pass_over(one.run, str(came) or type(came).__name__)
             elif came is not None:
-                read = ahead[n] if n < len(ahead) else None
+                read = ahead[n] if n < len(ahead) and one.is_still(came) else None
                 taken.append(came if isinstance(read, BaseException) else replace(came, ahead=read))
         return taken
 

@@ -20,6 +20,7 @@ from ..errors import (
     BrokerError,
     CallFailed,
     Corrupt,
+    InvalidInput,
     JournalFull,
     JournalMismatch,
     Paused,
@@ -53,6 +54,7 @@ class Run(Generic[T]):
     def __init__(self, link: Link, leased: Leased) -> None:
         self._link = link
         self._leased = leased
+        self._ahead: reads.Resume | None = leased.ahead
         self._old: tuple[Address, ...] = ()
         self._renewal: Renewal | None = None
         self.id: str = leased.token.run
@@ -72,6 +74,7 @@ class Run(Generic[T]):
         self.is_held: bool = True
         self._fault: BaseException | None = None
         self._unconfirmed = ""
+        self._result: bytes | None = None
         self._journal = Journal(self)
 
     def __repr__(self) -> str:
@@ -89,7 +92,7 @@ class Run(Generic[T]):
         """
         link, p = self._link, self._leased.partition
         shown = set(self._leased.text("shown").split())
-        found = found or self._leased.ahead
+        found, self._ahead = found or self._ahead, None
         if found is None or not found.fits(self._leased.text("ids").split(), shown):
             found = await link.fetch(self._needs())
         if found.input:
@@ -239,6 +242,11 @@ class Run(Generic[T]):
         if not self.is_held and self._unconfirmed != "finish":
             raise StaleLease(self.id)
         data = ResultRecord(result=result).to_bytes(most=self._link.settings.limits.record_bytes)
+        if self._result not in (None, data):
+            raise InvalidInput(
+                "result", "differs from the one that this run was finished with", "the same result"
+            )
+        self._result = data
         who = by or self._link.by
         return runs.finish(self._leased, by=who.to_bytes() if who else b"", result=data)
 
@@ -256,7 +264,8 @@ class Run(Generic[T]):
     async def fail(self, kind: str, text: str = "", *, final: bool = False) -> RunState:
         """Ends this attempt as failed: the run comes back after a while, or is dead after too many (or if `final`)."""
         pause = prepare.back_off(self.attempt, self._link.settings, random.random())  # noqa: S311 - jitter
-        command = runs.fail(self._leased, pause=pause, final=final, kind=kind, text=text[:1000])
+        said = [part.encode(errors="backslashreplace").decode() for part in (kind, text[:1000])]
+        command = runs.fail(self._leased, pause=pause, final=final, kind=said[0], text=said[1])
         return RunState(await self._write(command, lambda a: a.state in (RunState.READY, RunState.DEAD)))
 
     async def failed(self, error: BaseException) -> None:

@@ -16,7 +16,7 @@ from ..core.limits import JSON, check_count, check_id, check_name
 from ..core.models import InterruptState
 from ..core.outcomes import Invalid, Outcome, Unknown
 from ..core.states import Mode, RunState
-from ..errors import BrokerError, InvalidInput, Refused, UnknownId
+from ..errors import BrokerError, Corrupt, InvalidInput, Refused, UnknownId
 from ..store import prepare
 from ..store.commands import answers, reads
 from ..store.commands.pauses import Pause, Recheck, StaleAddress, suspend
@@ -32,6 +32,13 @@ MOST = 1000
 """How many a batch may hold."""
 
 
+def _placed(came: Outcome | BaseException) -> Outcome | Corrupt:
+    """An outcome, or what is wrong with the record of one item; raises what concerns them all."""
+    if isinstance(came, BaseException) and not isinstance(came, Corrupt):
+        raise came
+    return came
+
+
 def _invalid(fault: InvalidInput) -> Invalid:
     return Invalid(field=fault.field, problem=fault.problem, allowed=fault.allowed)
 
@@ -43,11 +50,14 @@ class Batch:
         self._link = link
         self._inbox = inbox
 
-    def suspend(self, pauses: Sequence[Suspension], *, by: Principal | None = None) -> list[Outcome]:
+    def suspend(
+        self, pauses: Sequence[Suspension], *, by: Principal | None = None
+    ) -> list[Outcome | Corrupt]:
         """What became of each pause; see `Broker.suspend`. What does not fit is `Invalid` in its place.
 
-        Safe to repeat where each has a `key`. Raises `Unavailable` where it is not known what became of all of them,
-        and `OutOfMemory`; those that have happened by then stay.
+        One whose records cannot be read is `Corrupt` in its place. Safe to repeat where each has a `key`. Raises
+        `Unavailable` where it is not known what became of all of them, and `OutOfMemory`; those that have happened by
+        then stay.
         """
         check_count("pauses", len(pauses), MOST)
         link, until = self._link, self._link.not_after()
@@ -59,20 +69,19 @@ class Batch:
             for p, pause in made
         ]
 
-    def _suspended(self, p: Partition, pause: Pause, came: Outcome | BaseException) -> Outcome:
+    def _suspended(self, p: Partition, pause: Pause, came: Outcome | BaseException) -> Outcome | Corrupt:
         if isinstance(came, Recheck | StaleAddress):
             try:
                 return suspend_one(self._link, p, pause, ())
             except Refused as refused:
                 return cast("Outcome", refused.outcome)
-        if isinstance(came, BaseException):
-            raise came
-        return came
+        return _placed(came)
 
-    def answer(self, answers: Sequence[AnswerTo], *, by: Principal | None = None) -> list[Outcome]:
+    def answer(self, answers: Sequence[AnswerTo], *, by: Principal | None = None) -> list[Outcome | Corrupt]:
         """What became of each answer; see `Inbox.answer`. What does not fit is `Invalid` in its place.
 
-        Safe to repeat. Raises where nobody is named, and what the server cannot do for any of them.
+        One whose record cannot be read is `Corrupt` in its place. Safe to repeat. Raises where
+        nobody is named, and what the server cannot do for any of them.
         """
         check_count("answers", len(answers), MOST)
         link, who = self._link, by or self._link.by
@@ -88,17 +97,21 @@ class Batch:
         came = dict(zip(commands, link.run_many([*commands.values()]), strict=True))
         return [self._answered(one, came.get(place), who) for place, one in enumerate(answers)]
 
-    def _answered(self, one: AnswerTo, came: Outcome | BaseException | None, who: Principal) -> Outcome:
+    def _answered(
+        self, one: AnswerTo, came: Outcome | BaseException | None, who: Principal
+    ) -> Outcome | Corrupt:
         if came is not None and not isinstance(came, BaseException):
             return came
         if isinstance(came, BaseException) and not isinstance(came, StaleAddress):
-            raise came
+            return _placed(came)
         try:
             return self._inbox.answer(one.interrupt_id, one.answer, by=who, seen=one.seen, op=one.op)
         except InvalidInput as fault:
             return _invalid(fault)
         except UnknownId:
             return Unknown(id=one.interrupt_id)
+        except Corrupt as fault:
+            return fault
 
     def finish(
         self, results: Sequence[tuple[Run[Any], JSON]], *, by: Principal | None = None

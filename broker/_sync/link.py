@@ -244,9 +244,9 @@ class Link:
         self.open()
         if not read.commands:
             return read.decode([])
-        return read.decode(
-            self._persist(lambda: self._send(read.commands, forgiving=read.forgiving), writes=False)
-        )
+        wire = self.wire  # that of now: one that is closed meanwhile is not opened again
+        send = partial(self._send, read.commands, forgiving=read.forgiving, wire=wire)
+        return read.decode(self._persist(send, writes=False))
 
     def chase(self, make: Callable[[], Eventually[Command[Outcome] | Outcome]]) -> Outcome:
         """Runs a command whose address may have gone out of date meanwhile: then it is made anew and sent again.
@@ -271,12 +271,12 @@ class Link:
 
     def _many(self, command: Command[T], settings: Settings) -> list[T | BaseException]:
         call = command.call(self.rendering.script(command.script, oom=command.oom), header(settings))
-        confirming, sent = self._confirming if command.confirm else None, 0
+        confirming, wire, sent = self._confirming if command.confirm else None, self.wire, 0
 
         def send() -> Came:
             nonlocal sent
             sent += 1
-            how = confirming.send if confirming else self.wire.run
+            how = confirming.send if confirming else wire.run
             try:
                 return how(call)
             except FAULTS as error:
@@ -301,8 +301,10 @@ class Link:
         assert self._found is not None  # noqa: S101 - there is no confirming before
         return [told(one, self._found.durability, reached=came.reached) for one in results]
 
-    def _send(self, commands: tuple[tuple[Any, ...], ...], *, forgiving: bool = False) -> list[Any]:
-        replies = self.wire.read(commands)
+    def _send(
+        self, commands: tuple[tuple[Any, ...], ...], *, forgiving: bool = False, wire: Wire | None = None
+    ) -> list[Any]:
+        replies = (wire or self.wire).read(commands)
         for reply in replies:
             if isinstance(reply, Exception) and not (
                 forgiving and not isinstance(meaning(reply), Gone | Later)
@@ -328,6 +330,9 @@ class Link:
                     reply = call()  # the wire keeps the time
                 self._answered = monotonic()
                 return reply if pick is None else reply[pick]
+            except Unavailable as closed:
+                closed.unsure = closed.unsure or unsure
+                raise
             except FAULTS as error:
                 fault = meaning(error)
             finally:

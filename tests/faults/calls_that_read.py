@@ -1,5 +1,6 @@
 """Every call that only reads."""
 
+from dataclasses import replace
 from typing import Any, Final
 
 from broker import Run
@@ -17,7 +18,7 @@ def reads(prepare: Step, act: Step, answer: str) -> Call:
 
 
 async def load(w: World) -> Any:
-    run: Run[Any] = Run(w.faulty._link, w.held._leased)
+    run: Run[Any] = Run(w.faulty._link, replace(w.held._leased, ahead=None))
     await run.load()
     return run.input, run.checkpointed
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from broker import AsyncBroker, InterruptState
+from broker import AsyncBroker, InterruptState, InvalidInput, Unavailable
 from broker._async import _wire
 from broker.store.commands import runs
-from broker.store.commands.values import MOST_BYTES, MOST_ITEMS, Came, header, packed
+from broker.store.commands.values import MOST_BYTES, MOST_ITEMS, Came, Read, header, packed
 from broker.store.connect import Refusal
 from broker.store.scripts import Rendering
 from broker.testing import FaultProxy, RunningServer, ServerProcess, await_until
@@ -164,5 +164,54 @@ async def test_one_call_that_breaks_the_script_fails_alone(own_server: ServerPro
         # Those before it had happened already, and are told so as whoever repeats a call is.
         found = [one.reply[0][0] for one in outcomes if isinstance(one, Came)]
         assert found == [b"stale_lease"] * 3 + [b"ok"] * 16
-        assert all(one.again for one in outcomes if isinstance(one, Came))
+        first = outcomes[:MOST_ITEMS]
+        assert all(one.again for one in first if isinstance(one, Came))
+        assert not any(one.again for one in outcomes[MOST_ITEMS:] if isinstance(one, Came))
         assert len(await broker.runs.ready("agents")) == 19
+
+
+async def test_what_cannot_be_written_fails_alone(own_server: ServerProcess) -> None:
+    """Nobody is given the reply to another call. Off: `pack` in `_flush`, when it is done after who waits is noted."""
+    async with AsyncBroker(own_server.url, by=ADA) as broker:
+        await asked_together(broker, 20)
+        link, p = broker._link, broker._link.space.partition(0)
+        bad = Read((("GET", p.key("run", "caf\udce9")),), lambda replies: replies)
+        reads = [link.fetch(bad if n == 7 else Read((("ECHO", str(n)),), list)) for n in range(20)]
+        found = await asyncio.gather(*reads, return_exceptions=True)
+        assert isinstance(found[7], InvalidInput)
+        assert [one for one in found if isinstance(one, list)] == [
+            [str(n).encode()] for n in range(20) if n != 7
+        ]
+        call = runs.release((await leased(broker))[0]._leased).call(
+            Rendering().script("release"), header(link.settings)
+        )
+        many = [replace(call, flat=[*call.flat[:-1], "\udce9"]) if n == 3 else call for n in range(5)]
+        outcomes = await asyncio.gather(
+            *[link.wire.run(one, whole=True) for one in many], return_exceptions=True
+        )
+        assert [type(one) for one in outcomes].count(InvalidInput) == 1
+        assert [type(one) for one in outcomes].count(Came) == 4
+        assert await events(broker, 20) == [["suspended"]] * 20
+
+
+async def leased(broker: AsyncBroker) -> Any:
+    await broker.start("b", session="leased")
+    return await broker.queue("agents").lease(("b",))
+
+
+async def test_calls_under_way_when_it_closes_open_nothing(proxy: FaultProxy, namespace: str) -> None:
+    """Off: `_closed`, when a call that failed by the closing is made again on a connection that nobody closes."""
+    broker = AsyncBroker(proxy.url, namespace=namespace, by=ADA)
+    await broker.open()
+    proxy.delay(0.2)
+    wire = broker._link.wire
+    calls = [asyncio.create_task(broker.start("a", n, session=f"s{n}")) for n in range(40)]
+    await await_until(lambda: wire._line is not None and bool(wire._line._waiting))
+    await broker.aclose()
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    assert {type(one) for one in outcomes} == {Unavailable}
+    assert all(one.unsure for one in outcomes if isinstance(one, Unavailable))
+    assert broker._link._wire is None
+    proxy.delay(0)
+    assert (await broker.start("a", session="s")).ok  # it opens again
+    await broker.aclose()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self
 
+import msgpack
 import pytest
 import redis
 
@@ -19,7 +20,7 @@ from broker.store.commands import answers, sweep
 from broker.store.commands.values import StaleAddress
 from broker.store.keys import Keyspace
 from broker.store.scripts import Rendering
-from tests.records import poke
+from tests.records import fields, poke
 
 from .guarded import shows_guard
 from .journaling import begin, by_token, cut, end, handle
@@ -290,6 +291,21 @@ def test_letters_where_a_number_counts_are_named(world: World) -> None:
     poke(world.client, world.key("interrupt", one), deadline="soon")
     (fault,) = faults(lambda: world.answer(one))
     assert fault.key == world.key("interrupt", one)
+
+
+@shows_guard("texts")
+def test_a_record_of_other_than_texts_is_named(world: World) -> None:
+    """P7: a number or a map where a text belongs, or bytes behind the record, is the record's fault."""
+    _place, (one,) = world.asked()
+    key = world.key("interrupt", one)
+    good = fields(world.client.get(key))
+    for odd in (5, {"a": "b"}, True, ["x"]):
+        world.client.set(key, msgpack.packb({**good, "state": odd}, use_bin_type=False))
+        (fault,) = faults(lambda: world.answer(one))
+        assert (type(fault), fault.key) == (Corrupt, key)
+    world.client.set(key, msgpack.packb(good, use_bin_type=False) + b"\x01")
+    (fault,) = faults(lambda: world.answer(one))
+    assert fault.key == key
 
 
 def test_a_due_record_that_cannot_be_read_does_not_hold_up_the_others(world: World) -> None:

@@ -169,3 +169,21 @@ async def test_a_run_that_cannot_be_read_at_all_holds_up_nobody(
     serve(support=fine, options={"concurrency": 1})
     for one in ids[3:]:
         assert (await ended(broker, one)).state is RunState.FINISHED
+
+
+async def test_an_error_whose_text_cannot_be_written_fails_its_run_only(
+    broker: AsyncBroker, serve: Serve
+) -> None:
+    """A file name that is no text, in the words of an exception."""
+
+    async def breaks(_: Any) -> None:
+        raise ValueError("cannot open 'caf\udce9.txt'")
+
+    bad = (await broker.start("breaks", session="bad")).run_id
+    good = [(await broker.start("support", n, session=f"s{n}")).run_id for n in range(5)]
+    serve(breaks=breaks, support=fine)
+    for one in good:
+        assert (await ended(broker, one)).state is RunState.FINISHED
+    run = await ended(broker, bad)
+    assert run.state is RunState.DEAD
+    assert "caf\\udce9" in run.errors[0]

@@ -93,6 +93,9 @@ local NUMBERS = { run = { 'seq', 'fence', 'tries', 'left', 'lease_until', 'ready
   'bytes', 'cut' },
   interrupt = { 'seq', 'number', 'deadline' } }
 local function trust(r)
+  for field, value in pairs(r.f) do
+    if type(field) ~= 'string' or type(value) ~= 'string' then error({ 'corrupt', r.key, 'record of another program' }) end --@guard texts
+  end
   local known = string.find(STATES[r.kind], '|' .. (r.f.state or '') .. '|', 1, true)
   if not known then error({ 'corrupt', r.key, 'record in a state of another version' }) end --@guard known-state
   for _, field in ipairs(NUMBERS[r.kind]) do
@@ -102,8 +105,8 @@ local function trust(r)
 end
 
 local function unpacked(name, packed, least)
-  local fine, said = pcall(cmsgpack.unpack, packed)
-  if not fine or type(said) ~= 'table' or (least and #said < least) then
+  local fine, said, more = pcall(cmsgpack.unpack, packed)
+  if not fine or type(said) ~= 'table' or more ~= nil or (least and #said < least) then
     error({ 'corrupt', name, 'record of another program' })
   end
   return said

@@ -10,6 +10,7 @@ from broker import (
     Approve,
     AsyncBroker,
     Conflict,
+    Corrupt,
     Edit,
     Interrupt,
     Invalid,
@@ -137,6 +138,26 @@ async def test_an_end_that_is_not_ones_own_is_told_in_its_place(broker: AsyncBro
     states = await broker.batch.finish([(run, None) for run in runs])
     assert [states[0], states[2]] == [RunState.FINISHED] * 2
     assert isinstance(states[1], StaleLease)
+
+
+async def test_a_record_that_cannot_be_read_hides_no_outcome(broker: AsyncBroker) -> None:
+    paused = await broker.batch.suspend([pause(n) for n in range(5)])
+    ids = [one.interrupt_ids[0] for one in paused if isinstance(one, Accepted)]
+    p = broker._link.space.partition(0)
+    await broker._link.client.execute_command("SET", p.key("interrupt", ids[2]), "foreign")
+    outcomes = await broker.batch.answer([AnswerTo(one, Approve()) for one in ids], by=ADA)
+    assert [type(one) for one in outcomes] == [Accepted, Accepted, Corrupt, Accepted, Accepted]
+    assert [one.ok for one in outcomes] == [True, True, False, True, True]
+
+
+async def test_a_run_is_finished_with_one_result(broker: AsyncBroker) -> None:
+    """Two ends at the same time: the second is not told that its result was kept."""
+    started = await broker.start("a", session="s")
+    (run,) = await broker.queue("agents").lease(("a",))
+    states = await broker.batch.finish([(run, 1), (run, 2), (run, 1)])
+    assert states[0] == RunState.FINISHED
+    assert isinstance(states[1], InvalidInput)
+    assert (await broker.runs.get(started.run_id)).result == 1
 
 
 async def test_a_batch_is_bounded(broker: AsyncBroker) -> None:
