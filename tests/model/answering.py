@@ -191,6 +191,7 @@ class AnswerCall(Answering):
         told = self._park(m, "a sequence ahead of the run")
         if run and was == "awaiting_completion" and told == ("parked",):
             run.calls[self.call] = m.table.row("settle", "call", was, "completed before its pause").next
+            run.completed[self.call] = self.slot
         return told
 
     def _unknown(self, m: Model, guard: str) -> Told:

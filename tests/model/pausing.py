@@ -161,6 +161,7 @@ class Suspend(Request):
             wanted = "awaiting_completion" if q.audience == "completions" else "awaiting_confirmation"
             if m.table.leads("suspend", "call", run.calls.get(q.call, "none"), wanted):
                 run.calls[q.call] = wanted
+                run.completed.pop(q.call, None)
         return i
 
     def _match(self, m: Model, run: ModelRun, i: ModelInterrupt) -> None:

@@ -54,6 +54,8 @@ class ModelRun:
     fresh: list[str] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
     calls: dict[str, str] = field(default_factory=dict)
+    completed: dict[str, str] = field(default_factory=dict)
+    """Calls that were completed before their pause: the verdict's place, which the run has yet to read."""
 
     @property
     def offered(self) -> bool:

@@ -198,6 +198,10 @@ class Collect(Request):
     def expected(self, m: Model) -> Told:
         r = m.records
         due = sorted((at, member) for member, at in r.retention.items() if at <= m.now)
+        kept = [member for _, member in due if _is_needed(m, member)]
+        for member in kept:
+            r.retention[member] = m.now + m.keep_parked
+        due = [(at, member) for at, member in due if member not in kept]
         for _, member in due:
             del r.retention[member]
             {"r": _drop_run, "i": _drop_interrupt, "e": _drop_early}[member[0]](m, member[2:])
@@ -205,6 +209,17 @@ class Collect(Request):
 
     def told(self, reply: Reply) -> Told:
         return ("collected", sum(text(row[0]) == "collected" for row in reply.rows))
+
+
+def _is_needed(m: Model, member: str) -> bool:
+    """Whether an early answer is the end of a call that its run, which goes on, has yet to read."""
+    slot, _, rest = member[2:].partition(" ")
+    _, _, name = rest.partition("\x1f")
+    if member[0] != "e" or name[:2] != "r ":
+        return False
+    _, run_id, _, call = name.split(" ", 3)
+    run = m.records.runs.get(run_id)
+    return run is not None and run.state not in ("finished", "withdrawn") and run.completed.get(call) == slot
 
 
 def _forget(m: Model, session: str, call: str, word: str, instead: str = "") -> None:
