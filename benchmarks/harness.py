@@ -125,13 +125,13 @@ def trial_on(one: ServerProcess, variant: str, plan: Plan) -> Trial:
     module.prepare(url)
     with board_of(plan) as board:
         with players(variant, url, board, plan) as all_of_them:
-            if not _run(board, plan.warm_up, all_of_them, plan):
+            if not run_to(board, plan.warm_up, all_of_them, plan):
                 raise TrialFailed(f"{variant} finished {board.finished} lifecycles of its warm-up only")
             before = _clocks(one, all_of_them)
-            _run(board, board.count, all_of_them, plan)
+            run_to(board, board.count, all_of_them, plan)
             used = {name: now - before[name] for name, now in _clocks(one, all_of_them).items()}
         facts = module.facts(url, board.count, plan.mark)
-        return _judge(variant, plan, board, used, facts)
+        return judge(variant, plan, board, used, facts)
 
 
 def _clocks(one: ServerProcess, all_of_them: Sequence["Player"]) -> dict[str, float]:
@@ -184,7 +184,7 @@ def player(role: str, target: Callable[..., None], *given: Any, **named: Any) ->
     return Player(role, process, ours)
 
 
-def _run(board: Board, number: int, all_of_them: Sequence[Player], plan: Plan) -> bool:
+def run_to(board: Board, number: int, all_of_them: Sequence[Player], plan: Plan) -> bool:
     """Lets so many lifecycles begin and waits; whether they are finished, with whatever is missing counted later."""
     board.allowed = number
 
@@ -199,7 +199,8 @@ def _run(board: Board, number: int, all_of_them: Sequence[Player], plan: Plan) -
         return False
 
 
-def _judge(variant: str, plan: Plan, board: Board, used: dict[str, float], facts: dict[str, float]) -> Trial:
+def judge(variant: str, plan: Plan, board: Board, used: dict[str, float], facts: dict[str, float]) -> Trial:
+    """What a trial came to, with its resumes that are missing or doubled."""
     measured = range(plan.warm_up, board.count)
     resumed = [n for n in measured if board.resumed(n)]
     last = max((board.resumed_at[n] for n in resumed), default=time.monotonic_ns())

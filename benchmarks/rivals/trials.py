@@ -18,9 +18,9 @@ from benchmarks.harness import (
     Player,
     Trial,
     TrialFailed,
-    _judge,
-    _run,
     board_of,
+    judge,
+    run_to,
 )
 from benchmarks.job import ROLES, Plan
 from benchmarks.machine import cpu_seconds
@@ -119,7 +119,7 @@ def trial(rival: Rival, python: Path, plan: Plan) -> tuple[Trial, str]:
         _prepare(launch)
         with _players(launch, board) as players:
             used = _watch(rival.name, board, players, plan, server)
-        return _judge(rival.name, plan, board, used, {}), server.version
+        return judge(rival.name, plan, board, used, {}), server.version
 
 
 @contextmanager
@@ -147,10 +147,10 @@ def _watch(name: str, board: Board, players: list[Player], plan: Plan, server: S
     def clocks() -> dict[str, float]:
         return {"server": server.seconds()} | {p.role: cpu_seconds(p.process.pid or 0) for p in players}
 
-    if not _run(board, plan.warm_up, players, plan):
+    if not run_to(board, plan.warm_up, players, plan):
         raise TrialFailed(f"{name} finished {board.finished} lifecycles of its warm-up only")
     before = clocks()
-    _run(board, board.count, players, plan)
+    run_to(board, board.count, players, plan)
     return {name: seconds - before[name] for name, seconds in clocks().items()}
 
 

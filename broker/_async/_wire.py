@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any, Final
 
 from ..errors import BrokerError, InvalidInput, Unavailable
-from ..store.commands.values import MOST_BYTES, MOST_ITEMS, MOST_WORDS, Arg, Call, Came, packed
+from ..store.commands.values import Arg, Call, Came, Load, packed
 from ..store.connect import (
     NOTHING,
     Later,
@@ -197,27 +197,20 @@ class _Pack:
     def __init__(self, first: _Script, again: Callable[[list[_Wanted]], None]) -> None:
         self._again = again
         self._members: list[_Script] = []
-        self._items = self._words = self._bytes = 0
+        self._load = Load()
         self._answered = False
         self._after: Iterator[_Script] = iter(())
         self.replies = 1
-        self.add(first)
+        self.takes(first)
 
-    def add(self, one: _Script) -> None:
-        """Takes one more along."""
+    def takes(self, one: _Script) -> bool:
+        """Whether there is room for one more; then it comes along."""
+        call = one.call
+        if not self._load.takes(call.count, len(call.keys) + len(call.flat), call.size):
+            return False
         self._members.append(one)
-        self._items += one.call.count
-        self._words += len(one.call.keys) + len(one.call.flat)
-        self._bytes += one.call.size
-        self.replies += len(one.call.after)
-
-    def has_room(self, one: _Script) -> bool:
-        """Whether it may come along."""
-        return (
-            self._items + one.call.count <= MOST_ITEMS
-            and self._words + len(one.call.keys) + len(one.call.flat) <= MOST_WORDS
-            and self._bytes + one.call.size <= MOST_BYTES
-        )
+        self.replies += len(call.after)
+        return True
 
     def words(self) -> Iterator[tuple[Arg, ...]]:
         """The commands to send."""
@@ -229,20 +222,19 @@ class _Pack:
         """Takes the next reply: first that of the script, then those of the reads behind it."""
         if self._answered:
             self._read(next(self._after), reply)
-        elif isinstance(reply, Exception):
-            self._answered = True
-            self._after = iter([one for one in self._members for _ in one.call.after])
+            return
+        self._answered = True
+        self._after = iter([one for one in self._members for _ in one.call.after])
+        if isinstance(reply, Exception):
             self._failed(reply)
-        else:
-            self._answered = True
-            self._after = iter([one for one in self._members for _ in one.call.after])
-            start = 0
-            for one in self._members:
-                rows = reply[start : start + one.call.count]
-                start += one.call.count
-                one.came = Came(rows, [], again=one.alone)
-                if not one.call.after:
-                    one.give(one.came)
+            return
+        start = 0
+        for one in self._members:
+            rows = reply[start : start + one.call.count]
+            start += one.call.count
+            one.came = Came(rows, [], again=one.alone)
+            if not one.call.after:
+                one.give(one.came)
 
     def _read(self, one: _Script, reply: Any) -> None:
         if one.came is not None:
@@ -289,8 +281,7 @@ def _together(queue: Iterable[_Wanted], again: Callable[[list[_Wanted]], None]) 
         call = one.call
         kind = (call.script.sha, one.whole, call.partition.tag, call.head)
         pack = None if one.alone else packs.get(kind)
-        if pack is not None and pack.has_room(one):
-            pack.add(one)
+        if pack is not None and pack.takes(one):
             continue
         pack = _Pack(one, again)
         if not one.alone:

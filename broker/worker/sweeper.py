@@ -56,7 +56,7 @@ class _Seen:
         """Whether a sweep may be passed over. Never for long: what moves without the counter is found all the same."""
         due = right.next is not None and right.next <= right.now
         late = right.now - self._at >= period * MOST_PASSED_OVER // timedelta(microseconds=1)
-        return self._idle and right.counter == self._counter and not due and not late
+        return self._idle and right.counter == self._counter and not (right.unseen or due or late)
 
     def note(self, right: Right, *, is_idle: bool) -> None:
         """Remembers what a whole sweep found."""
@@ -141,7 +141,7 @@ class Sweeper:
             await self._trim(p, due)
             seen.tidy_at = monotonic() + (settings.sweep_every * TIDY_PERIODS).total_seconds()
         tops = any(self._tops.get((p, pool)) for pool in due.pools)
-        seen.note(right, is_idle=not (tops or due.waits))
+        seen.note(right, is_idle=not tops)
         return True
 
     async def _give_up(self) -> None:

@@ -1,11 +1,13 @@
 """A fleet with nothing to do asks the server for next to nothing, and is there when something happens."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Generator
+from contextlib import aclosing
 from datetime import timedelta
 
 import pytest
 
-from broker import AsyncBroker, Interrupt, Principal, RunState, Settlement, Sweeper
+from broker import AsyncBroker, Interrupt, Principal, Replayed, RunState, Settlement, Sweeper
 from broker.testing import ServerProcess
 from tests.clock import MOVABLE, Clock
 
@@ -87,3 +89,20 @@ async def test_a_lost_lease_ends_the_idling(
     clock.advance(QUICK.lease)
     assert await sweep(sweeper, own_server)
     assert (await timed.runs.get(started.run_id)).state is RunState.READY
+
+
+async def test_P9_a_bell_that_a_repeat_rings_ends_the_idling(
+    timed: AsyncBroker, own_server: ServerProcess
+) -> None:
+    """It waits for being seen like any other, and may be lost like any other. Off: `unseen` of the right to sweep."""
+    question = Interrupt(expires_in=timedelta(hours=1))
+    await timed.suspend("a", question, session="s", key="k")
+    async with aclosing(timed.inbox.follow(question.addressed_to)) as deliveries:
+        await anext(deliveries)
+        with pytest.raises(TimeoutError):  # asking for the next one acknowledges the first
+            async with asyncio.timeout(0.1):
+                await anext(deliveries)
+    sweeper = Sweeper(timed)
+    assert [await sweep(sweeper, own_server) for _ in range(2)] == [True, False]
+    assert isinstance(await timed.suspend("a", question, session="s", key="k"), Replayed)
+    assert await sweep(sweeper, own_server)

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from broker import AsyncBroker, BlockingRun, Interrupt, Reject, Run, RunState, Worker
+from broker import AsyncBroker, BlockingRun, Cancel, Interrupt, InterruptState, Reject, Run, RunState, Worker
+from broker._async.ready import Ready, _Wanted
+from broker.store.commands.runs import records_of
+from broker.store.keys import Pool
 from broker.testing import await_until
 
 from .fleet import ended, run_when
@@ -165,3 +168,28 @@ async def test_every_partition_gets_its_turn(
         ids = [(await broker.start("support", session=f"s{n}")).run_id for n in range(20)]
         for one in ids:
             assert (await ended(broker, one)).state is RunState.FINISHED
+
+
+async def test_what_was_read_ahead_of_another_pause_is_not_gone_on_from(broker: AsyncBroker) -> None:
+    """Off: `is_still`, when what was read for a run as it was before counts for the run as it is."""
+
+    def state(prompt: str) -> InterruptState:
+        return InterruptState(system_prompt=prompt)
+
+    paused = await broker.suspend("a", Interrupt(), session="s", state=state("first"))
+    await broker.inbox.answer(paused.interrupt_ids[0], Cancel())
+    link = broker._link
+    p, pool = link.space.partition(0), Pool("agents", "a", "")
+    before = _Wanted(paused.run_id, pool, (await link.fetch(records_of(p, [paused.run_id])))[paused.run_id])
+    (leased,) = await Ready(link)._try(p, [before], "one")
+    assert leased.ahead is not None
+    run: Run[Any] = Run(link, leased)
+    await run.load()
+    again = await run.suspend(Interrupt(), state=state("second"))
+    await broker.inbox.answer(again.interrupt_ids[0], Cancel())
+    (leased,) = await Ready(link)._try(p, [before], "two")
+    assert leased.ahead is None
+    run = Run(link, leased)
+    await run.load()
+    assert run.state is not None
+    assert run.state.system_prompt == "second"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
+from ...core.models import Audience
 from ..keys import Partition, Pool
 from .address import Address, interrupt_keys, run_keys, settle_keys
 from .values import About, Arg, Command, Item, Read, Reply, micros, pairs, readable, text
@@ -25,8 +26,6 @@ class Due:
     unseen: dict[str, tuple[str, ...]]
     pools: tuple[Pool, ...]
     strays: tuple[tuple[str, bytes], ...] = ()
-    waits: bool = False
-    """Whether some question waits for being seen, due or not."""
 
 
 _TIMER: Final = re.compile(r"[ir] .+", re.DOTALL)
@@ -48,12 +47,13 @@ return redis.status_reply('OK')
 class Right(NamedTuple):
     """What somebody who may sweep is told: the server's time, and what says whether there is anything to do.
 
-    `counter` has changed when something was asked or became ready; `next` is when the first timer fires, or the first
-    record may go (microseconds; None where nothing waits for its time).
+    `counter` has changed when something was asked or became ready; `unseen` questions wait for a reader; `next` is when
+    the first timer fires, or the first record may go (microseconds; None where nothing waits for its time).
     """
 
     now: int
     counter: int
+    unseen: int
     next: int | None
 
 
@@ -62,15 +62,18 @@ def sweep_right(p: Partition, name: str, span: timedelta) -> Command[Right | Non
 
     A zero span gives the right up.
     """
-    keys = tuple(p.key(kind) for kind in ("sweeper", "counter", "timers", "retention"))
-    item = Item(keys, (name, round(span.total_seconds() * 1000)))
+    keys = [p.key(kind) for kind in ("sweeper", "counter", "timers", "retention")]
+    keys += [p.key("unseen", audience) for audience in Audience]
+    item = Item(tuple(keys), (name, round(span.total_seconds() * 1000), " ".join(Audience)))
 
     def decode(_: int, reply: Reply) -> Right | None:
         if text(reply[0]) != "yes":
             return None
-        now, counter, *firsts = map(text, reply[1:])
+        now, counter, unseen, *firsts = map(text, reply[1:])
         due = [int(float(first)) for first in firsts if first]
-        return Right(int(now), int(counter) if counter.isdecimal() else -1, min(due, default=None))
+        return Right(
+            int(now), int(counter) if counter.isdecimal() else -1, int(unseen), min(due, default=None)
+        )
 
     return Command("sweep", p, (item,), decode)
 
@@ -86,7 +89,6 @@ def read_due(p: Partition, now: int, period: timedelta, limit: int, audiences: S
     commands += [
         ("ZRANGEBYSCORE", p.key("unseen", a), "-inf", ring_before, "LIMIT", 0, limit) for a in audiences
     ]
-    commands += [("ZCARD", p.key("unseen", a)) for a in audiences]
 
     def decode(replies: list[Any]) -> Due:
         strays: list[tuple[str, bytes]] = []
@@ -100,12 +102,11 @@ def read_due(p: Partition, now: int, period: timedelta, limit: int, audiences: S
 
         timers = ours(p.key("timers"), replies[0], _TIMER)
         stale = ours(p.key("retention"), replies[1], _STALE)
-        lists = zip(audiences, replies[3 : 3 + len(audiences)], strict=True)
-        waits = any(replies[3 + len(audiences) :])
+        lists = zip(audiences, replies[3:], strict=True)
         unseen = {a: ours(p.key("unseen", a), found, _UNSEEN) for a, found in lists}
         interrupts, runs = (tuple(one[2:] for one in timers if one[0] == kind) for kind in "ir")
         pools = Pool.known(text(one) for one in replies[2])
-        return Due(now, interrupts, runs, stale, unseen, pools, tuple(strays), waits)
+        return Due(now, interrupts, runs, stale, unseen, pools, tuple(strays))
 
     return Read(tuple(commands), decode)
 

@@ -172,17 +172,34 @@ def joined(commands: Sequence[Command[T_co]]) -> Iterator[tuple[Command[T_co], l
 
 def _chunks(commands: Sequence[Command[Any]], places: Sequence[int]) -> Iterator[list[int]]:
     some: list[int] = []
-    words = size = 0
+    load = Load()
     for place in places:
         (item,) = commands[place].items
-        more_words, more = len(item.keys) + len(item.args) + 1, item.size
-        if some and (len(some) == MOST_ITEMS or words + more_words > MOST_WORDS or size + more > MOST_BYTES):
+        weight = (1, len(item.keys) + len(item.args) + 1, item.size)
+        if not load.takes(*weight):
             yield some
-            some, words, size = [], 0, 0
+            some, load = [], Load()
+            load.takes(*weight)
         some.append(place)
-        words, size = words + more_words, size + more
     if some:
         yield some
+
+
+@dataclass(slots=True)
+class Load:
+    """How much one script call carries."""
+
+    items: int = 0
+    words: int = 0
+    size: int = 0
+
+    def takes(self, items: int, words: int, size: int) -> bool:
+        """Whether there is room for so much more; then it counts. The first has room, whatever it weighs."""
+        more = (self.items + items, self.words + words, self.size + size)
+        if self.items and (more[0] > MOST_ITEMS or more[1] > MOST_WORDS or more[2] > MOST_BYTES):
+            return False
+        self.items, self.words, self.size = more
+        return True
 
 
 def _join(commands: Sequence[Command[T_co]]) -> Command[T_co]:

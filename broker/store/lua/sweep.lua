@@ -1,14 +1,14 @@
 -- sweep: the right to sweep a partition for a while. Everything a sweeper does may be done twice, so this saves work and
 -- decides nothing; that is why it may expire by itself. Safe to repeat.
--- KEYS  sweeper, counter, timers, retention
--- ARGV  per item: size, name of the sweeper, for how long (milliseconds; 0 gives it up)
--- Reply per item: yes now counter first-timer first-retention (empty: none) | no holder
+-- KEYS  sweeper, counter, timers, retention, unseen of each audience
+-- ARGV  per item: size, name of the sweeper, for how long (milliseconds; 0 gives it up), audiences
+-- Reply per item: yes now counter unseen first-timer first-retention (empty: none) | no holder
 local function first(index)
   return read('ZRANGE', key(index), 0, 0, 'WITHSCORES')[2] or ''
 end
 
 return each(function()
-  local name, span = arg(), tonumber(arg())
+  local name, span, audiences, unseen = arg(), tonumber(arg()), words(arg()), 0
   local holder = read('GET', key('sweeper'))
   -- Names begin with what their process may do: one that may write verdicts does more, and takes the right over.
   local stronger = holder and string.sub(name, 1, 2) == 'd ' and string.sub(holder, 1, 2) ~= 'd '
@@ -18,5 +18,6 @@ return each(function()
   elseif holder == name then
     write('DEL', 'sweeper', nil)
   end
-  return { 'yes', NOW, read('GET', key('counter')) or '0', first('timers'), first('retention') }
+  for _, audience in ipairs(audiences) do unseen = unseen + read('ZCARD', key('unseen', audience)) end
+  return { 'yes', NOW, read('GET', key('counter')) or '0', int(unseen), first('timers'), first('retention') }
 end)
