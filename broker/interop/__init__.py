@@ -1,0 +1,1 @@
+"""The four systems whose pauses the broker carries, each with its own shapes: `entelix`, `swink`, `adk`, `agui`."""
