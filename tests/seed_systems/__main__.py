@@ -15,6 +15,6 @@ if __name__ == "__main__":
     shown = checklist.shown()
     for row in rows():
         if row not in shown:
-            print(f"not shown: {row} {checklist.tests.get(row, 'has no test')}")
-    print(f"{len(shown)} of {len(rows())} rows")
+            sys.stdout.write(f"not shown: {row} {checklist.tests.get(row, 'has no test')}\n")
+    sys.stdout.write(f"{len(shown)} of {len(rows())} rows\n")
     sys.exit(code or len(shown) != len(rows()))
