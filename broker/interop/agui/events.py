@@ -294,7 +294,9 @@ def faults(event: dict[str, JSON], number: int) -> Iterator[Violation]:
         return
     for fault in found:
         place = _place(event, fault["loc"])
-        yield Violation(*_judge(fault["type"], fault["msg"], place, fault.get("input")), number, ".".join(place))
+        yield Violation(
+            *_judge(fault["type"], fault["msg"], place, fault.get("input")), number, ".".join(place)
+        )
 
 
 def _judge(kind: str, message: str, place: list[str], value: JSON) -> tuple[Rule, str]:
@@ -310,7 +312,9 @@ def _judge(kind: str, message: str, place: list[str], value: JSON) -> tuple[Rule
         return Rule.MALFORMED, "does not say of which kind it is"
     if kind == "missing":
         return Rule.MALFORMED, f"{place[-1]} is missing"
-    return Rule.MALFORMED, message.replace("Input should be", "should be").removesuffix(" to extract fields from")
+    return Rule.MALFORMED, message.replace("Input should be", "should be").removesuffix(
+        " to extract fields from"
+    )
 
 
 def _has_word(value: JSON) -> bool:

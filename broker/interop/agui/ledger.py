@@ -6,73 +6,24 @@ subagents. State is not kept here: it belongs to the run, and a tag on it only s
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 
-from ...core.dispositions import SubagentOutcome
+from ...core.dispositions import SubagentEnd, SubagentOutcome
 from ...core.limits import JSON
 from ...errors import InvalidInput
-from .rules import Rule
+from .events import faults, stripped
+from .owners import (
+    GOES_ON,
+    Broken,
+    Invocation,
+    InvocationState,
+    ancestors,
+    disagreements,
+    owners_of,
+    subagent_outcomes,
+)
+from .rules import Level, Rule
 from .shapes import Interrupt
-
-Broken = tuple[Rule, str]
-"""A rule that an event breaks, and how."""
-
-
-class InvocationState(StrEnum):
-    """Where an invocation is."""
-
-    ACTIVE = "active"
-    FINISHED = "finished"
-    SUSPENDED = "suspended"
-    FAILED = "failed"
-    ABANDONED = "abandoned"
-    """Its run ended in an error before it closed."""
-
-
-_GOES_ON = frozenset({InvocationState.SUSPENDED, InvocationState.ABANDONED})
-"""What a later run may continue under the same id."""
-
-
-@dataclass(frozen=True, slots=True)
-class Invocation:
-    """One invocation of a subagent: `id` is its `subagentRunId`, `parent` who started it (None: the main agent).
-
-    `name` is None for one that is known from tags alone. `outcome` is what it closed with. `waits_for` are the open
-    interrupts of a suspended one: its own, and those of the invocations below it.
-    """
-
-    id: str
-    name: str | None = None
-    parent: str | None = None
-    state: InvocationState = InvocationState.ACTIVE
-    outcome: SubagentOutcome | None = None
-    waits_for: frozenset[str] = frozenset()
-
-    @property
-    def is_active(self) -> bool:
-        """Whether it was announced and has not closed."""
-        return self.name is not None and self.state is InvocationState.ACTIVE
-
-
-def subagent_outcomes(
-    parents: Mapping[str, str | None], owners: Mapping[str, str | None]
-) -> dict[str, SubagentOutcome]:
-    """How each invocation of a run closes, from who started whom and who owns which open interrupt.
-
-    `parents`: each invocation's parent, None for the main agent. `owners`: each open interrupt's invocation, None for
-    the main agent. An owner is suspended with its ids, in their order; whoever has an owner below it is suspended
-    without ids; every other one is a success. An owner that `parents` does not name is in the result too.
-    """
-    owned: dict[str, list[str]] = {}
-    for interrupt, owner in owners.items():
-        if owner is not None:
-            owned.setdefault(owner, []).append(interrupt)
-    above = {one for owner in owned for one in _above(owner, parents)}
-    return {
-        one: SubagentOutcome.suspended(owned.get(one)) if one in owned or one in above else SubagentOutcome.success()
-        for one in {**dict.fromkeys(parents), **dict.fromkeys(owned)}
-    }
 
 
 class SubagentLedger:
@@ -113,7 +64,7 @@ class SubagentLedger:
 
     def run_started(self) -> None:
         """A run of the thread starts: nothing is open in it. Suspended invocations may be continued."""
-        self.observe({"type": "RUN_STARTED"})
+        self._apply({"type": "RUN_STARTED"})
 
     def started(
         self,
@@ -153,7 +104,9 @@ class SubagentLedger:
         if owner is not None:
             one = self._run.setdefault(owner, Invocation(owner))
             if one.state is not InvocationState.ACTIVE:
-                raise InvalidInput("subagentRunId", f"names an invocation that is {one.state}", "an active one")
+                raise InvalidInput(
+                    "subagentRunId", f"names an invocation that is {one.state}", "an active one"
+                )
         self._owners[interrupt.id] = owner
 
     def finished(self, subagent_run_id: str, *, result: JSON = None) -> dict[str, JSON]:
@@ -169,8 +122,13 @@ class SubagentLedger:
 
         `interrupts` are those of the run's outcome. Afterwards the run is over: who is suspended, waits.
         """
-        for interrupt in interrupts:
-            self.raised(interrupt)
+        before = dict(self._run), dict(self._owners)
+        try:
+            for interrupt in interrupts:
+                self.raised(interrupt)
+        except InvalidInput:
+            self._run, self._owners = before
+            raise
         events = [self.finished(name) for name in reversed(self._run) if self._run[name].is_active]
         self._close(self._owners)
         return events
@@ -184,13 +142,22 @@ class SubagentLedger:
                 known[name] = replace(one, waits_for=one.waits_for - settled)
         return [name for name in before if name not in self.waiting]
 
-    def observe(self, event: Mapping[str, JSON], *, is_whole: bool = True) -> list[Broken]:
-        """An event of the thread that somebody has sent: gives the rules that it breaks, and goes on from it.
+    def observe(self, event: Mapping[str, JSON]) -> list[Broken]:
+        """An event of the thread that somebody has sent: gives the rules of subagents that it breaks, and goes on.
 
-        Its shape is not checked. `is_whole` is False for a RUN_FINISHED whose outcome cannot be read.
+        Raises `InvalidInput` for an event that is malformed in itself, and then changes nothing.
         """
+        sent = dict(event)
+        found = list(faults(sent, 0))
+        for one in found:
+            if one.rule.level is Level.ERROR:
+                raise InvalidInput(one.field, one.text, one.rule.says)
+        return self.follow(stripped(sent, found))
+
+    def follow(self, event: Mapping[str, JSON], *, is_whole: bool = True) -> list[Broken]:
+        """The same for an event whose shape is known to be good; `is_whole` is False where its outcome was left out."""
         broken = list(self._broken(event, is_whole=is_whole))
-        self._apply(event)
+        self._apply(event, is_whole=is_whole)
         return broken
 
     def _send(self, event: dict[str, JSON]) -> dict[str, JSON]:
@@ -207,7 +174,7 @@ class SubagentLedger:
                 if one.is_active:
                     yield Rule.SUBAGENT_LEFT_OPEN, f"{one.id} is active when its run finishes"
             if is_whole:
-                yield from _disagreements(self._run, owners_of(event))
+                yield from disagreements(self._run, owners_of(event))
         elif not isinstance(name, str):
             return
         elif kind == "SUBAGENT_STARTED":
@@ -222,7 +189,7 @@ class SubagentLedger:
         elif here is not None:
             rule = Rule.SUBAGENT_ACTIVE if here.is_active else Rule.SUBAGENT_REUSED
             yield rule, f"{name} was started in this run before, and is {here.state}"
-        elif before is not None and before.name is not None and before.state not in _GOES_ON:
+        elif before is not None and before.name is not None and before.state not in GOES_ON:
             yield Rule.SUBAGENT_REUSED, f"{name} was {before.state} in an earlier run"
         if parent is not None and (parent not in self._run or self._run[parent].name is None):
             yield Rule.SUBAGENT_PARENT, f"{name} names the parent {parent}, which was not announced"
@@ -230,7 +197,7 @@ class SubagentLedger:
     def _is_active(self, name: str) -> bool:
         return name in self._run and self._run[name].is_active
 
-    def _apply(self, event: Mapping[str, JSON]) -> None:
+    def _apply(self, event: Mapping[str, JSON], *, is_whole: bool = True) -> None:
         kind, name = event.get("type"), event.get("subagentRunId")
         if kind == "RUN_STARTED":
             self._before |= self._run
@@ -252,7 +219,7 @@ class SubagentLedger:
         elif kind == "SUBAGENT_FINISHED":
             outcome = _ending(event)
             state = InvocationState.SUSPENDED if outcome.is_suspended else InvocationState.FINISHED
-            self._end(name, state, outcome)
+            self._end(name, state, outcome if is_whole else None)
         else:
             self._run.setdefault(name, Invocation(name))
 
@@ -273,20 +240,16 @@ class SubagentLedger:
             self._end(name, state, outcome)
         for name, one in self._run.items():
             if one.state is InvocationState.SUSPENDED:
-                named = set(one.outcome.interrupt_ids if one.outcome else ()) & owners.keys()
-                below = {at for at, owner in owners.items() if owner and name in {owner, *_above(owner, parents)}}
+                named = set(one.outcome.interrupt_ids if one.outcome else ())
+                below = {
+                    at
+                    for at, owner in owners.items()
+                    if owner and name in {owner, *ancestors(owner, parents)}
+                }
                 self._run[name] = replace(one, waits_for=frozenset(named | below or owners))
 
     def _parents(self) -> dict[str, str | None]:
         return {name: one.parent for name, one in self._run.items()}
-
-
-def owners_of(event: Mapping[str, JSON]) -> dict[str, str | None]:
-    """The interrupts of a RUN_FINISHED, each with the invocation it is tagged with, or None."""
-    outcome = event.get("outcome")
-    if not isinstance(outcome, dict) or outcome.get("type") != "interrupt":
-        return {}
-    return {one["id"]: one.get("subagentRunId") for one in outcome["interrupts"]}
 
 
 def _answered(event: Mapping[str, JSON]) -> list[str]:
@@ -295,48 +258,8 @@ def _answered(event: Mapping[str, JSON]) -> list[str]:
 
 
 def _ending(event: Mapping[str, JSON]) -> SubagentOutcome:
-    try:
-        return SubagentOutcome.of_event(dict(event))
-    except InvalidInput:  # refused, and told as such; nothing waits for it
-        return SubagentOutcome.success()
-
-
-def _above(one: str, parents: Mapping[str, str | None]) -> Iterator[str]:
-    seen = {one}
-    above = parents.get(one)
-    while above is not None and above not in seen:
-        seen.add(above)
-        yield above
-        above = parents.get(above)
-
-
-def _disagreements(run: Mapping[str, Invocation], owners: Mapping[str, str | None]) -> Iterator[Broken]:
-    """Where the interrupts that invocations name and the invocations that interrupts name do not agree."""
-    for one in run.values():
-        for interrupt in one.outcome.interrupt_ids if one.outcome else ():
-            if interrupt not in owners:
-                yield Rule.INTERRUPT_OWNER, f"{one.id} names {interrupt}, which is no interrupt of its run"
-            elif owners[interrupt] != one.id:
-                owner = owners[interrupt] or "nobody"
-                yield Rule.INTERRUPT_OWNER, f"{one.id} names {interrupt}, which says it is {owner}'s"
-    for interrupt, owner in owners.items():
-        closed = run[owner].outcome if owner in run else None
-        if closed is not None and not closed.is_suspended:
-            yield Rule.INTERRUPT_OWNER, f"{interrupt} says it is {owner}'s, which has finished"
-        elif closed is not None and closed.ids is None:
-            yield Rule.OWNER_UNNAMED, f"{owner} does not name its {interrupt}"
-        elif closed is not None and interrupt not in closed.interrupt_ids:
-            yield Rule.INTERRUPT_OWNER, f"{interrupt} says it is {owner}'s, which does not name it"
-    yield from _idle(run, owners)
-
-
-def _idle(run: Mapping[str, Invocation], owners: Mapping[str, str | None]) -> Iterator[Broken]:
-    """Suspended invocations that nothing could wake: no interrupt of the run is theirs, or may be of one below them."""
-    parents = {name: one.parent for name, one in run.items()}
-    due = {one for owner in owners.values() if owner is not None for one in (owner, *_above(owner, parents))}
-    if any(owner is None or owner not in run or run[owner].name is None for owner in owners.values()):
-        return
-    for one in run.values():
-        names = one.outcome is not None and (not one.outcome.is_suspended or bool(one.outcome.interrupt_ids))
-        if one.outcome is not None and not names and one.id not in due:
-            yield Rule.WAITS_FOR_NOTHING, f"{one.id} is suspended, and waits for no interrupt of its run"
+    outcome = event.get("outcome") or {}
+    is_suspended = outcome.get("type") == SubagentEnd.SUSPENDED
+    return (
+        SubagentOutcome.suspended(outcome.get("interruptIds")) if is_suspended else SubagentOutcome.success()
+    )

@@ -37,6 +37,7 @@ def _whole(value: object) -> object:
 
 def one_of(*words: str) -> AfterValidator:
     """A word of a set that may grow: another text is unknown, not malformed."""
+
     def check(value: str) -> str:
         if value not in words:
             raise PydanticCustomError("unknown_member", "{told}", {"told": f"is none of {', '.join(words)}"})
@@ -54,9 +55,10 @@ TextRole = Annotated[StrictStr, one_of("developer", "system", "assistant", "user
 
 
 class Described(BaseModel):
-    """What the schema describes of one object: a field of another name is unknown, a null no value of an optional one."""
+    """What the schema describes of one object: other fields are unknown, a null is no value."""
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(
+    # The generator makes every name camel case; nobody makes a value by hand who could miss the names here.
+    model_config: ClassVar[ConfigDict] = ConfigDict(  # type: ignore[pydantic-alias]
         extra="forbid", alias_generator=to_camel, hide_input_in_errors=True, protected_namespaces=()
     )
 
