@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from . import answering, diagnosing, helping, looking, operating, replay, serving
+from . import agui, answering, diagnosing, helping, looking, operating, replay, serving
 from .demo.command import demo
 from .faults import INTERRUPTED, UNEXPECTED, unexpected
 from .invocation import As, Debug, Json, Namespace, Url, command, complain, silence
@@ -39,7 +39,12 @@ COMMANDS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("Server", "down", serving.down),
     ("Try", "demo", demo),
     ("Try", "replay", replay.replay),
+    ("Interop", "agui check", agui.check),
 )
+
+"""Every command: what it is for, its words, and what it does."""
+GROUPS = {"agui": "What concerns AG-UI, the protocol between agents and users."}
+"""The commands of two words, by their first."""
 
 
 def build() -> typer.Typer:
@@ -49,8 +54,13 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )  # fmt: skip
     app.callback(invoke_without_command=True)(_start)
-    for panel, name, function in COMMANDS:
-        app.command(name, cls=helping.Command, rich_help_panel=panel)(command(function))
+    groups: dict[str, typer.Typer] = {"": app}
+    for panel, words, function in COMMANDS:
+        group, _, name = words.rpartition(" ")
+        if group not in groups:
+            groups[group] = typer.Typer(name=group, cls=helping.Group, help=GROUPS[group])
+            app.add_typer(groups[group], rich_help_panel=panel)
+        groups[group].command(name, cls=helping.Command, rich_help_panel=panel)(command(function))
     return app
 
 

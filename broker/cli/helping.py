@@ -16,34 +16,46 @@ WIDTH = 24
 
 
 class Group(TyperGroup):
-    """The command line as a whole."""
+    """The command line as a whole, or the commands of two words that share the first."""
 
-    def get_help(self, ctx: Any) -> str:  # noqa: ARG002 - as typer calls it
+    def get_help(self, ctx: Any) -> str:
         """What commands there are, by what they are for."""
         grid = Table.grid(padding=(0, 2, 0, 0))
         for style in (DIM, NAME, ""):
             grid.add_column(style=style, overflow="fold")
         last = ""
-        for name, command in self.commands.items():
+        for name, command in flat(self):
             panel = str(getattr(command, "rich_help_panel", ""))
             grid.add_row("" if panel == last else panel, name, _first(command.help))
             last = panel
         shared = "  ".join(
             f"{param.opts[0]} {param.metavar or ''}".strip() for param in self.params if param.name in SHARED
         )
-        title = Text.assemble(("broker", NAME), " COMMAND [OPTIONS]")
-        return _page([title, *_about(self), inset(grid), Text(f"\nWith each: {shared}", style=DIM)])
+        title = Text.assemble((ctx.command_path, NAME), " COMMAND [OPTIONS]")
+        parts = [title, *_about(self), inset(grid)]
+        if shared:
+            parts.append(Text(f"\nWith each: {shared}", style=DIM))
+        return _page(parts)
+
+
+def flat(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    """The commands of a group with their words, those of its own groups among them."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from flat(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", command
 
 
 class Command(TyperCommand):
     """One command."""
 
-    def get_help(self, ctx: Any) -> str:  # noqa: ARG002 - as typer calls it
+    def get_help(self, ctx: Any) -> str:
         """What it does and what it takes."""
         arguments = [param for param in self.params if param.param_type_name == "argument"]
         usage = "".join(f" {param.metavar or param.name}" for param in arguments)
         parts: list[RenderableType] = [
-            Text.assemble((f"broker {self.name}", NAME), f"{usage} [OPTIONS]"),
+            Text.assemble((ctx.command_path, NAME), f"{usage} [OPTIONS]"),
             *_about(self),
         ]
         if arguments:
@@ -55,7 +67,8 @@ class Command(TyperCommand):
         shared = [param for param in self.params if getattr(param, "rich_help_panel", None)]
         own = [row for param in self.params if param not in (*arguments, *shared) for row in _option(param)]
         everywhere = [row for param in shared for row in _option(param)]
-        parts += [_rows(own, WIDTH), "", Text("With every command", style=DIM), _rows(everywhere, WIDTH)]
+        parts += [_rows(own, WIDTH), ""] if own else []
+        parts += [Text("With every command", style=DIM), _rows(everywhere, WIDTH)]
         return _page(parts)
 
 

@@ -120,7 +120,7 @@ def test_help_fits_too_and_names_every_command(cli: Cli) -> None:
     assert cli().out == whole.out
     assert len(whole.out.splitlines()) <= 30
     for _, name, _ in COMMANDS:
-        told = cli(name, "--help")
+        told = cli(*name.split(), "--help")
         assert told.code == 0
         assert [line for line in told.out.splitlines() if cell_len(line) > 80] == []
         assert f" {name} " in whole.out

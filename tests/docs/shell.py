@@ -80,11 +80,12 @@ def _broker(words: list[str], _: Path) -> Iterator[str]:
         del rest[: 2 if rest[0] in taking else 1]
     if not rest:
         return
-    name = rest[0]
-    sub = command.commands.get(name)
-    if sub is None:
-        yield f"there is no command {name}"
+    leaves = command_pages.leaves()
+    name = next((name for name in (rest[0], " ".join(rest[:2])) if name in leaves), None)
+    if name is None:
+        yield f"there is no command {rest[0]}"
         return
+    sub = leaves[name]
     known = {option for parameter in sub.params for option in (*parameter.opts, *parameter.secondary_opts)}
     known |= {option for parameter in command.params for option in parameter.opts} | {"--help"}
     for word in words:

@@ -16,9 +16,16 @@ def group() -> Any:
     return typer.main.get_command(build())
 
 
+def leaves() -> dict[str, Any]:
+    """Every command by its words."""
+    from broker.cli.helping import flat  # noqa: PLC0415 - loading it takes a while
+
+    return dict(flat(group()))
+
+
 def commands() -> str:
     """Every command: usage, what it does, its arguments and options; first the options that all of them take."""
-    found: dict[str, Any] = group().commands
+    found = leaves()
     shared = next(iter(found.values())).params
     parts = ["## Options of every command\n", *_options(p for p in shared if is_shared(p))]
     panel = ""
