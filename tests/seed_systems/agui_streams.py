@@ -81,6 +81,7 @@ VALID: dict[str, Stream] = {
     "a run after a failed one": [begin(), event("RUN_ERROR", message="down"), begin("run_2"), end(run="run_2")],
     "a message, a call and its result": run(*message(), *call(), result()),
     "a message that is opened again": run(*message(), *message()),
+    "a call that is opened again": run(*call(), *call()),
     "a call whose result comes in a later run": [
         *run(*call(), outcome=interrupts(int_1=None)), begin("run_2"), result(), end(run="run_2"),
     ],
@@ -94,7 +95,8 @@ VALID: dict[str, Stream] = {
         event("REASONING_MESSAGE_START", messageId="s_1", role="reasoning"),
         event("REASONING_MESSAGE_CONTENT", messageId="s_1", delta=""),
         event("REASONING_MESSAGE_END", messageId="s_1"),
-        event("REASONING_ENCRYPTED_VALUE", subtype="message", entityId="s_1", encryptedValue="x", encryptedValueType="p.q"),
+        event("REASONING_ENCRYPTED_VALUE", subtype="message", entityId="s_1", encryptedValue="x",
+              encryptedValueType="p.q"),
         event("REASONING_END", messageId="s_1"),
     ),
     "chunks": run(
@@ -105,7 +107,8 @@ VALID: dict[str, Stream] = {
     "chunks of two subagents, side by side": run(
         event("TEXT_MESSAGE_CHUNK", messageId="m_1", subagentRunId="a"),
         event("TEXT_MESSAGE_CHUNK", messageId="m_2", subagentRunId="b"),
-        event("TEXT_MESSAGE_CHUNK", delta="x", subagentRunId="a"), event("TEXT_MESSAGE_CHUNK", delta="y", messageId="m_2"),
+        event("TEXT_MESSAGE_CHUNK", delta="x", subagentRunId="a"),
+        event("TEXT_MESSAGE_CHUNK", delta="y", messageId="m_2"),
     ),
     "state and steps, steps per owner": run(
         event("STATE_SNAPSHOT", snapshot=None), event("STEP_STARTED", stepName="plan"), started("sub_1"),
@@ -124,7 +127,9 @@ VALID: dict[str, Stream] = {
     "attribution without lifecycle": run(
         *message(subagentRunId="never_announced"), outcome=interrupts(int_7="never_announced")
     ),
-    "a failed subagent": run(started("sub_1"), event("SUBAGENT_ERROR", subagentRunId="sub_1", message="down", code="E_UP"), *message()),
+    "a failed subagent": run(
+        started("sub_1"), event("SUBAGENT_ERROR", subagentRunId="sub_1", message="down", code="E_UP"), *message()
+    ),
     "a parent that finishes before its child": run(
         started("sub_1"), started("sub_2", "sub_1"), finished("sub_1"), finished("sub_2")
     ),
@@ -183,7 +188,8 @@ BROKEN: dict[Rule, tuple[int | None, Stream]] = {
     Rule.SUBAGENT_NOT_ACTIVE: (2, run(finished("sub_1"))),
     Rule.SUBAGENT_LEFT_OPEN: (3, run(started("sub_2"))),
     Rule.INTERRUPT_OWNER: (4, run(started("sub_2"), finished("sub_2", "int_4"), outcome=interrupts(int_4="sub_3"))),
-    Rule.OWNER_UNNAMED: (4, run(started("sub_2"), finished("sub_2", outcome=SUSPENDED), outcome=interrupts(int_4="sub_2"))),
+    Rule.OWNER_UNNAMED: (4, run(
+        started("sub_2"), finished("sub_2", outcome=SUSPENDED), outcome=interrupts(int_4="sub_2"))),
     Rule.WAITS_FOR_NOTHING: (4, run(started("sub_2"), finished("sub_2", outcome=SUSPENDED))),
 }  # fmt: skip
 """A stream that breaks a rule, and no other that is an error, with the number of the event; FRAMING is about text."""
