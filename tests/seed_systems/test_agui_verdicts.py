@@ -38,7 +38,6 @@ OURS_ALONE: Final[dict[Rule, str]] = {
     Rule.RUN_REUSED: "event model: a run id must not be reused for another run of its thread.",
     Rule.PENDING_CALLS: "tool calls: pendingToolCallIds must be exactly the unanswered calls.",
     Rule.INTERRUPT_REUSED: "interrupts: each interrupt's id must be unique within the run.",
-    Rule.REOPENED_OTHERWISE: "text messages, tool calls: what opens again must agree with what it opens.",
     Rule.CHUNK_CONFLICT: "streaming: a conflicting repeat on a chunk is a violation.",
     Rule.CHUNK_AMBIGUOUS: "streaming: a continuation that could be several lanes' must be rejected.",
     Rule.OWNER: "subagents: a consumer must reject a continuation whose tag disagrees; theirs is a warning.",
