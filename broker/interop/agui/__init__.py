@@ -19,6 +19,7 @@ from .declared import (
     PROTOCOL_VERSION,
     Capabilities,
     HumanInTheLoop,
+    is_newer,
     run_started,
     version_warnings,
 )
@@ -74,6 +75,7 @@ __all__ = [
     "entry_of",
     "frontend_call",
     "interrupt_of",
+    "is_newer",
     "plan",
     "question_of",
     "read_compat",

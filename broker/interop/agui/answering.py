@@ -22,7 +22,9 @@ class Fault(Exception):
 
     def __init__(self, path: str, allowed: str, *, is_offered: bool = True) -> None:
         super().__init__(path, allowed)
-        self.path, self.allowed, self.is_offered = path, allowed, is_offered
+        self.path: str = path
+        self.allowed: str = allowed
+        self.is_offered: bool = is_offered
 
 
 def answer_of(record: InterruptRecord, entry: ResumeEntry, run_id: str, *, validate: bool = True) -> Answer:

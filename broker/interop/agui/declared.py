@@ -12,7 +12,6 @@ PROTOCOL_VERSION: Final = "1.0"
 """The version of AG-UI spoken here."""
 
 _VERSION: Final = re.compile(r"(\d{1,9})\.(\d{1,9})")
-_OURS: Final = (1, 0)
 
 
 class HumanInTheLoop(Shape):
@@ -48,17 +47,26 @@ def run_started(request: RunAgentInput) -> RunStarted:
     )
 
 
+def is_newer(one: str, than: str) -> bool:
+    """Whether a version is newer than another, by its numbers: 1.10 is newer than 1.9. Raises `InvalidInput`."""
+    return _numbers(one) > _numbers(than)
+
+
 def version_warnings(version: str | None) -> tuple[str, ...]:
     """What there is to say of the version that the other side speaks: nothing, or why it may miss something.
 
-    A newer minor version is served (1.10 is newer than 1.9). Raises `InvalidInput` for another major version.
+    A newer minor version is served. Raises `InvalidInput` for another major version, and for what is no version.
     """
     if version is None:
         return ()
+    if _numbers(version)[0] != _numbers(PROTOCOL_VERSION)[0]:
+        raise InvalidInput("protocolVersion", "is of another major version", "1.0, or a newer 1.x")
+    newer = is_newer(version, PROTOCOL_VERSION)
+    return (f"protocolVersion {version} is newer than {PROTOCOL_VERSION}",) if newer else ()
+
+
+def _numbers(version: str) -> tuple[int, int]:
     found = _VERSION.fullmatch(version)
     if found is None:
-        return ("protocolVersion is no version; taken as 1.0",)
-    theirs = int(found[1]), int(found[2])
-    if theirs[0] != _OURS[0]:
-        raise InvalidInput("protocolVersion", "is of another major version", "1.0, or a newer 1.x")
-    return (f"protocolVersion {version} is newer than {PROTOCOL_VERSION}",) if theirs > _OURS else ()
+        raise InvalidInput("protocolVersion", "is no version", "two numbers: 1.0")
+    return int(found[1]), int(found[2])

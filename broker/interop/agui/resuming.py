@@ -140,7 +140,7 @@ class Thread:
 class _Refused(Exception):
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal)
-        self.refusal = refusal
+        self.refusal: Refusal = refusal
 
 
 def plan(request: RunAgentInput, thread: Thread, policy: Policy = SPEC_1_0) -> Plan | Refusal:
