@@ -118,13 +118,15 @@ class AsyncBroker:
         build: str | None = None,
         priority: int = 0,
         metadata: dict[str, JSON] | None = None,
+        protocol_id: str | None = None,
         by: Principal | None = None,
     ) -> Accepted | Replayed:
         """A new run, ready for a worker of its queue that knows the agent: its id is in the outcome.
 
         With a `key` the run's id follows from (namespace, session, key): the same start again is `Replayed` with the
         same id, another one under that key raises `Refused` with `Conflict` (F05, F06). Without a key each call is a
-        new run. `build` pins the run to workers of that build. Raises `InvalidInput`, `Refused`, `OutOfMemory`.
+        new run. `build` pins the run to workers of that build, `protocol_id` is the run of a protocol that it belongs
+        to. Raises `InvalidInput`, `Refused`, `OutOfMemory`.
         """
         place = await self._place(
             agent,
@@ -136,6 +138,7 @@ class AsyncBroker:
             by=by,
             priority=priority,
             metadata=metadata,
+            protocol_id=protocol_id,
         )
         op = prepare.start_op(place) if key is not None else f"start-{place.run}"
         p = self._link.space.of_session(session)
@@ -183,6 +186,7 @@ class AsyncBroker:
         queue: str = "agents",
         build: str | None = None,
         input: Any = None,  # noqa: A002
+        protocol_id: str | None = None,
         by: Principal | None = None,
     ) -> Accepted | Replayed:
         """A pause of a run that no worker of the broker holds: the first thing known of it, or in place of its last.
@@ -191,7 +195,9 @@ class AsyncBroker:
         the same point raise `Refused` with `Conflict`, unless `replace` says that they supersede the open ones, under
         the next `seq`. Raises `InvalidInput`, `Refused`, `OutOfMemory`; nothing is half written.
         """
-        place = await self._place(agent, input, session, key=key, queue=queue, build=build, by=by)
+        place = await self._place(
+            agent, input, session, key=key, queue=queue, build=build, by=by, protocol_id=protocol_id
+        )
         p = self._link.space.of_session(session)
         old: tuple[address.Address, ...] = ()
         if run_id is not None:
@@ -210,6 +216,7 @@ class AsyncBroker:
     async def _place(
         self, agent: str, value: Any, session: str, *, key: str | None, queue: str, build: str | None,
         by: Principal | None, priority: int = 0, metadata: dict[str, JSON] | None = None,
+        protocol_id: str | None = None,
     ) -> runs.Place:  # fmt: skip
         pool = Pool(
             check_name("queue", queue),
@@ -221,7 +228,7 @@ class AsyncBroker:
             check_id("key", key)
         await self._link.open()
         run = new_run_id(session, namespace=self.namespace, key=key)
-        data = prepare.input_bytes(value, metadata, self._link.settings)
+        data = prepare.input_bytes(value, metadata, self._link.settings, protocol_id=protocol_id)
         return prepare.place(run, session, pool, priority=priority, data=data, by=by or self._link.by)
 
     @contextlib.asynccontextmanager

@@ -11,7 +11,7 @@ from ..core.entries import codec_of
 from ..core.limits import JSON
 from ..core.models import InputRecord, Interrupt, InterruptState, ResultRecord
 from ..core.outcomes import Accepted, NotDurable, Outcome, Replayed
-from ..core.records import InterruptRecord, Resolution
+from ..core.records import InterruptRecord, Resolution, protocol_runs
 from ..core.states import Mode, RunState
 from ..core.toolcalls import ToolCall
 from ..core.tools import Tool, registry
@@ -67,6 +67,7 @@ class Run(Generic[T]):
         self.attempt: int = int(leased.text("tries") or 1)
         self.input: Any = None
         self.metadata: dict[str, JSON] = {}
+        self.protocol_ids: tuple[str, ...] = ()
         self.state: InterruptState | None = None
         self.interrupts: tuple[InterruptRecord, ...] = ()
         self.cut: int = int(leased.text("cut") or 0)
@@ -92,12 +93,13 @@ class Run(Generic[T]):
         """
         link, p = self._link, self._leased.partition
         shown = set(self._leased.text("shown").split())
+        first: tuple[str, ...] = ()
         found, self._ahead = found or self._ahead, None
         if found is None or not found.fits(self._leased.text("ids").split(), shown):
             found = await link.fetch(self._needs())
         if found.input:
             record = InputRecord.from_bytes(found.input, key=p.key("input", self.id))
-            self.input, self.metadata = record.input, record.metadata
+            self.input, self.metadata, first = record.input, record.metadata, record.protocol_ids
         if found.state:
             self.state = reads.frozen(found.state, p.key("state", self.id), self._leased.text("suspended"))
         if self.cut:
@@ -106,6 +108,7 @@ class Run(Generic[T]):
         early = [(a.interrupt, a.verdict) for a, one in found.asked if one and a.verdict not in ("", one.id)]
         elsewhere = {one.id: one for one in await link.fetch(reads.read_interrupts(p, early))}
         self.interrupts = tuple(elsewhere.get(one.id, one) for _, one in found.asked if one is not None)
+        self.protocol_ids = protocol_runs(first, self.interrupts)
         for one in self.interrupts:
             shown.discard(one.id)
             if one.problem is not None or one.resolution is None:
@@ -215,7 +218,7 @@ class Run(Generic[T]):
         )
         pause = prepare.pause(
             self._link.namespace, place, self.seq + 1, state or InterruptState(), interrupts, self._link.settings,
-            mode=mode, token=self._leased.token, keep=keep,
+            mode=mode, token=self._leased.token, keep=keep, protocol_ids=self.protocol_ids,
         )  # fmt: skip
 
         with self._ending():

@@ -12,7 +12,7 @@ from ..core.ids import bits_of, new_nonce
 from ..core.limits import check_id, check_name, check_range
 from ..core.models import InterruptState
 from ..core.outcomes import Outcome
-from ..core.records import RunRecord
+from ..core.records import RunRecord, protocol_runs
 from ..core.states import CLOSED, RunState
 from ..errors import AttemptOver, BrokerError, Corrupt, UnknownId
 from ..renewer import Renewer
@@ -42,10 +42,15 @@ class Runs:
 
     async def get(self, run_id: str) -> RunRecord:
         """One run with its input, result and errors. Raises `UnknownId`, `Corrupt`."""
-        found = await self._link.fetch(reads.read_run(await self._partition(run_id), run_id))
+        p = await self._partition(run_id)
+        found = await self._link.fetch(reads.read_run(p, run_id))
         if found is None:
             raise UnknownId("run", run_id)
-        return found
+        if not found.protocol_ids or not found.interrupt_ids:
+            return found
+        slots = await self._link.fetch(reads.read_slots(p, found.interrupt_ids))
+        asked = await self._link.fetch(reads.read_interrupts(p, slots))
+        return found.model_copy(update={"protocol_ids": protocol_runs(found.protocol_ids, asked)})
 
     async def wait(self, run_id: str, timeout: float | None = None) -> RunRecord:
         """A run once it is finished, withdrawn or dead; raises `WaitTimeout` after so many seconds."""

@@ -164,7 +164,7 @@ def _pause(
         if one.key is not None:
             check_id("key", one.key)
         run = new_run_id(one.session, namespace=link.namespace, key=one.key)
-        data = prepare.input_bytes(one.input, None, link.settings)
+        data = prepare.input_bytes(one.input, None, link.settings, protocol_id=one.protocol_id)
         place = prepare.place(run, one.session, pool, data=data, by=by)
         state = one.state or InterruptState()
         return p, prepare.pause(

@@ -47,9 +47,16 @@ class AnswerKind(OpenWord):
 
 
 class Answer(Tagged):
-    """One party's answer. Open: match on the classes below and keep a `case _`."""
+    """One party's answer. Open: match on the classes below and keep a `case _`.
+
+    `metadata` is what came with it and decides nothing (a signature, say), `protocol_id` the run of a protocol in which
+    it came; both are kept with the answer and held against nothing.
+    """
 
     TAG_KEY: ClassVar[str] = "kind"
+
+    metadata: JsonObject = Field(default_factory=dict)
+    protocol_id: Id | None = None
 
     @property
     def kind(self) -> AnswerKind:

@@ -22,6 +22,7 @@ class Suspension:
     queue: str = "agents"
     build: str | None = None
     input: Any = None
+    protocol_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ..errors import InvalidInput, MissingExtra
 from .answers import Answer, AnswerKind, Complete, Edit, Respond, UnknownAnswer
@@ -41,7 +41,14 @@ def validate_answer(interrupt: Interrupt, answer: Answer) -> Invalid | None:
             return None
     if interrupt.response_schema is None:
         return None
-    return _violation(interrupt.response_schema, value, field)
+    try:
+        fault = misfit(interrupt.response_schema, value)
+    except InvalidInput as broken:
+        return Invalid(field=broken.field, problem=broken.problem, allowed=broken.allowed)
+    if fault is None:
+        return None
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault.path)
+    return Invalid(field=f"{field}{place}", problem="does not fit the response schema", allowed=fault.rule)
 
 
 def approved_digest(interrupt: Interrupt, answer: Answer) -> str | None:
@@ -197,8 +204,18 @@ def _is_schema(schema: bytes) -> bool:
     return True
 
 
-def _violation(schema: dict[str, JSON], value: JSON, field: str) -> Invalid | None:
-    """The first place where a value breaks the schema, by path and rule; the value itself is not repeated (P13)."""
+class Misfit(NamedTuple):
+    """Where a value breaks a schema, and the rule it breaks; the value itself is not repeated (P13)."""
+
+    path: tuple[str | int, ...]
+    rule: str
+
+
+def misfit(schema: dict[str, JSON], value: JSON) -> Misfit | None:
+    """The first place where a value breaks a response schema; None where it fits.
+
+    Raises `InvalidInput` for a schema with references that lead nowhere, and `MissingExtra`.
+    """
     if find_spec("jsonschema") is None:
         raise MissingExtra("schema", "Answering an interrupt with a response schema")
     from jsonschema import Draft202012Validator  # noqa: PLC0415 - optional extra
@@ -211,11 +228,8 @@ def _violation(schema: dict[str, JSON], value: JSON, field: str) -> Invalid | No
     try:
         error = best_match(validator.iter_errors(value))
     except (Unresolvable, RecursionError):
-        return Invalid(
-            field="response_schema", problem="cannot be resolved", allowed="references inside the schema"
-        )
+        raise InvalidInput("response_schema", "cannot be resolved", "references inside the schema") from None
     if error is None:
         return None
-    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path)
     rule = canonical_json({str(error.validator): error.validator_value}).decode()
-    return Invalid(field=f"{field}{place}", problem="does not fit the response schema", allowed=rule[:200])
+    return Misfit(tuple(error.absolute_path), rule[:200])

@@ -1,5 +1,6 @@
 """What readers get: the broker's records as values, put together from scalar fields and stored bytes."""
 
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from pydantic import Field, InstanceOf, StrictInt
@@ -65,7 +66,11 @@ class InterruptRecord(Model):
 
 
 class RunRecord(Model):
-    """One run as stored, from its first step to its end. `seq` counts its pauses; `fence` only grows."""
+    """One run as stored, from its first step to its end. `seq` counts its pauses; `fence` only grows.
+
+    `protocol_ids` are the runs of a protocol it went through, oldest first: the one it was started in, and those its
+    answers came in.
+    """
 
     SHOWN: ClassVar[tuple[str, ...]] = (
         "id",
@@ -101,6 +106,16 @@ class RunRecord(Model):
     input: Json = None
     result: Json = None
     protocol_ids: tuple[str, ...] = ()
+
+
+def protocol_runs(first: Sequence[str], asked: Iterable[InterruptRecord]) -> tuple[str, ...]:
+    """The runs of a protocol that a run went through: those known so far, and those of its last pause."""
+    ids = dict.fromkeys(first)
+    for one in asked:
+        ids |= dict.fromkeys(one.interrupt.protocol_ids)
+        if one.resolution is not None and one.resolution.answer is not None:
+            ids |= dict.fromkeys(filter(None, (one.resolution.answer.protocol_id,)))
+    return tuple(ids)
 
 
 class HistoryEntry(Model):

@@ -4,7 +4,7 @@ Optional is absent, never null. Objects are open, since fields of another versio
 tags that another version may add to. Bytes are base64 text in JSON (and `bin` in MessagePack).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Final, get_args, get_origin
@@ -49,7 +49,17 @@ _SCALARS: Final[dict[Any, dict[str, JSON]]] = {
 
 def schema_for(name: str) -> dict[str, JSON]:
     """The JSON Schema of one wire type, by its class name, with what it refers to. Raises `KeyError`."""
+    return complete(name, _definitions())
+
+
+def schemas() -> dict[str, dict[str, JSON]]:
+    """Every wire type's JSON Schema, by class name."""
     every = _definitions()
+    return {name: complete(name, every) for name in every}
+
+
+def complete(name: str, every: dict[str, dict[str, JSON]]) -> dict[str, JSON]:
+    """One of `every` as a JSON Schema of its own, with what it refers to. Raises `KeyError`."""
     body = every[name]
     return {
         "$schema": DIALECT,
@@ -59,21 +69,20 @@ def schema_for(name: str) -> dict[str, JSON]:
     }
 
 
-def schemas() -> dict[str, dict[str, JSON]]:
-    """Every wire type's JSON Schema, by class name."""
-    return {name: schema_for(name) for name in _definitions()}
-
-
 def _definitions() -> dict[str, dict[str, JSON]]:
-    found: dict[str, dict[str, JSON]] = {
+    return {
         "Durability": {"type": "string", "pattern": r"^(memory|fsynced|replicated\([1-9][0-9]?\))$"},
-        "SubagentOutcome": _SUBAGENT,
+        "SubagentOutcome": SUBAGENT,
+        **described(_UNIONS, _OBJECTS),
     }
-    for union in _UNIONS:
-        found[union.__name__] = _union(union)
-    for model in _OBJECTS:
-        found[model.__name__] = _object(model)
-    return found
+
+
+def described(unions: Iterable[type[Tagged]], objects: Iterable[type[Model]]) -> dict[str, dict[str, JSON]]:
+    """What the schemas of these types say, by class name, for `complete`."""
+    return {
+        **{union.__name__: _union(union) for union in unions},
+        **{model.__name__: _object(model) for model in objects},
+    }
 
 
 def _union(union: type[Tagged]) -> dict[str, JSON]:
@@ -100,6 +109,8 @@ def _object(model: type[Model]) -> dict[str, JSON]:
         out["properties"] = {"code": {"const": code}, **out["properties"]}
     if required := [slot.wire for slot in fields if slot.required]:
         out["required"] = required
+    if model.RULES:
+        out["allOf"] = [model.RULES]
     return out
 
 
@@ -153,7 +164,7 @@ _RESOLVED: Final[dict[str, JSON]] = {
     "additionalProperties": False,
     "oneOf": [{"required": ["Value"]}, {"required": ["Raise"]}],
 }
-_SUBAGENT: Final[dict[str, JSON]] = {
+SUBAGENT: Final[dict[str, JSON]] = {
     "type": "object",
     "required": ["type"],
     "properties": {

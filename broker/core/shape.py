@@ -43,6 +43,9 @@ class Model(BaseModel):
     NULLABLE: ClassVar[frozenset[str]] = frozenset()
     """The fields for which null is a value, beside required JSON ones."""
 
+    RULES: ClassVar[dict[str, JSON]] = {}
+    """What its JSON Schema says beside the fields: the rules that hold between them."""
+
     MOST: ClassVar[int] = LIMITS.record_bytes
     """How many bytes a stored record may take, unless the caller says otherwise."""
 

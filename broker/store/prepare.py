@@ -33,13 +33,16 @@ NO_INPUT = b""
 """A run that is started with nothing has no record of that."""
 
 
-def input_bytes(value: object, metadata: dict[str, object] | None, settings: Settings) -> bytes:
+def input_bytes(
+    value: object, metadata: dict[str, object] | None, settings: Settings, *, protocol_id: str | None = None
+) -> bytes:
     """What a run is started with, as stored. Pydantic models are taken by their JSON form."""
-    if value is None and not metadata:
+    if value is None and not metadata and protocol_id is None:
         return NO_INPUT
     dump = getattr(value, "model_dump", None)
     plain = dump(mode="json") if callable(dump) else value
-    record = InputRecord(input=check_json("input", plain), metadata=metadata or {})
+    ids = () if protocol_id is None else (check_id("protocol_id", protocol_id),)
+    record = InputRecord(input=check_json("input", plain), metadata=metadata or {}, protocol_ids=ids)
     return record.to_bytes(most=settings.limits.record_bytes)
 
 
@@ -64,13 +67,20 @@ def pause(
     instead: bool = False,
     keep: Sequence[str] = (),
     not_after: int = 0,
+    protocol_ids: Sequence[str] = (),
 ) -> Pause:
-    """A suspension, checked whole. Raises `InvalidInput` that names the field, `MissingExtra` for a schema."""
+    """A suspension, checked whole. Raises `InvalidInput` that names the field, `MissingExtra` for a schema.
+
+    `protocol_ids` are the runs of a protocol that led here; the latest are kept with each question.
+    """
     state, found = (
         (state, ())
         if keep and not interrupts
         else check_suspension(state, interrupts, limits=settings.limits)
     )
+    if protocol_ids:
+        along = tuple(protocol_ids[-settings.limits.labels :])
+        found = tuple(one.model_copy(update={"protocol_ids": along}) for one in found)
     questions = tuple(_question(namespace, place, seq, n, one, settings) for n, one in enumerate(found))
     ids = [q.id for q in questions]
     if len(set(ids)) != len(ids):

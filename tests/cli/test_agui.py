@@ -8,7 +8,7 @@ import pytest
 
 from broker.interop.agui.rules import Rule
 from tests.cli.conftest import Cli
-from tests.seed_systems.agui_streams import event, message, run
+from tests.seed_systems.agui.streams import event, message, run
 
 
 def test_the_command_names_each_broken_rule(cli: Cli, tmp_path: Path) -> None:

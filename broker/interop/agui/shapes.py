@@ -5,17 +5,15 @@ known field with a bad value; `read_compat` takes nulls of older producers for a
 `metadata`, `payload` or `state` is data. Fields and outcomes of another version are kept and written back.
 """
 
-from typing import ClassVar, Final, Literal, Self, TypeVar
+from enum import StrEnum
+from typing import ClassVar, Final, Self, TypeVar
 
-from pydantic import InstanceOf, StrictBool
+from pydantic import InstanceOf
 
 from ...core.fields import Id, Json, JsonArray, JsonObject, Text, Trust
 from ...core.limits import JSON
 from ...core.shape import Model, Tagged, bare_type, slots
 from ...errors import InvalidInput
-
-PROTOCOL_VERSION: Final = "1.0"
-"""The version of AG-UI spoken here."""
 
 TOOL_CALL: Final = "tool_call"
 INPUT_REQUIRED: Final = "input_required"
@@ -23,7 +21,14 @@ CONFIRMATION: Final = "confirmation"
 RESERVED: Final = "core:"
 """Reasons that begin so belong to the protocol."""
 
-Status = Literal["resolved", "cancelled"]
+
+class Status(StrEnum):
+    """What became of an interrupt. Closed: another word is refused."""
+
+    RESOLVED = "resolved"
+    """Somebody answered; a no is an answer too."""
+    CANCELLED = "cancelled"
+    """Nobody did: the interrupt is abandoned."""
 
 
 def _camel(name: str) -> str:
@@ -51,11 +56,15 @@ class Shape(Model):
 class Interrupt(Shape):
     """One question of a run that ended interrupted. Only `id` and `reason` are required.
 
-    `reason` is open: `tool_call` (needs `tool_call_id`), `input_required`, `confirmation`, or `framework:name`; those of
-    `core:` are the protocol's. `expires_at` is any text, ISO 8601 by convention.
+    `reason` is open: `tool_call` (needs `tool_call_id`), `input_required`, `confirmation`, or `framework:name`; those
+    of `core:` are the protocol's. `expires_at` is any text, ISO 8601 by convention.
     """
 
     SHOWN: ClassVar[tuple[str, ...]] = ("id", "reason", "tool_call_id", "expires_at", "subagent_run_id")
+    RULES: ClassVar[dict[str, JSON]] = {
+        "if": {"properties": {"reason": {"const": TOOL_CALL}}},
+        "then": {"required": ["toolCallId"]},
+    }
 
     id: Id
     reason: Id
@@ -124,6 +133,7 @@ class Interrupted(RunOutcome):
     """The run waits: these interrupts, at least one and of different ids, are to be answered together."""
 
     TAG: ClassVar[str] = "interrupt"
+    RULES: ClassVar[dict[str, JSON]] = {"properties": {"interrupts": {"minItems": 1}}}
 
     interrupts: tuple[Interrupt, ...]
 
@@ -163,14 +173,63 @@ RunOutcome.VARIANTS = {kind.TAG: kind for kind in (Success, Interrupted, Cancell
 RunOutcome.OTHER = UnknownOutcome
 _OF_OUTCOMES: Final = frozenset({"interrupts", "pendingToolCallIds", "interruptIds"})
 """The fields of any outcome: each belongs to one, and is refused on the others."""
+for _kind in RunOutcome.VARIANTS.values():
+    _others = sorted(_OF_OUTCOMES - {slot.wire for slot in slots(_kind)})
+    _kind.RULES = {**_kind.RULES, "not": {"anyOf": [{"required": [name]} for name in _others]}}
 
 
-class RunFinished(Shape):
+class Event(Shape):
+    """An event of a stream. Events are in the order in which they come; `timestamp` orders nothing."""
+
+    TYPE: ClassVar[str]
+    NULLABLE: ClassVar[frozenset[str]] = frozenset({"raw_event"})
+
+    timestamp: Json = None
+    raw_event: Json = None
+
+    def __init_subclass__(cls, **options: JSON) -> None:
+        super().__init_subclass__(**options)
+        cls.RULES = {"properties": {"type": {"const": cls.TYPE}}, "required": ["type"]}
+
+    def _head(self) -> dict[str, JSON]:
+        return {"type": self.TYPE}
+
+    @classmethod
+    def _read(cls, data: JSON, trust: Trust) -> Self:
+        if not isinstance(data, dict) or data.get("type") != cls.TYPE:
+            raise InvalidInput("type", "is another", cls.TYPE)
+        return super()._read({name: value for name, value in data.items() if name != "type"}, trust)
+
+
+class RunStarted(Event):
+    """The event that begins a run: `RUN_STARTED`, with the version of the protocol that the agent speaks."""
+
+    TYPE: ClassVar[str] = "RUN_STARTED"
+    SHOWN: ClassVar[tuple[str, ...]] = ("thread_id", "run_id", "protocol_version")
+
+    thread_id: Id
+    run_id: Id
+    protocol_version: Text | None = None
+    parent_run_id: Id | None = None
+    input: JsonObject | None = None
+
+
+class RunError(Event):
+    """The event of a run that failed: `RUN_ERROR`."""
+
+    TYPE: ClassVar[str] = "RUN_ERROR"
+    SHOWN: ClassVar[tuple[str, ...]] = ("code",)
+
+    message: Text
+    code: Text | None = None
+
+
+class RunFinished(Event):
     """The event that ends a run: `RUN_FINISHED`. No outcome means success, a null one is refused."""
 
     TYPE: ClassVar[str] = "RUN_FINISHED"
     SHOWN: ClassVar[tuple[str, ...]] = ("thread_id", "run_id", "outcome")
-    NULLABLE: ClassVar[frozenset[str]] = frozenset({"result", "raw_event"})
+    NULLABLE: ClassVar[frozenset[str]] = Event.NULLABLE | {"result"}
 
     thread_id: Id
     run_id: Id
@@ -178,8 +237,6 @@ class RunFinished(Shape):
     outcome: InstanceOf[RunOutcome] | None = None
     usage: Json = None
     metadata: JsonObject | None = None
-    timestamp: Json = None
-    raw_event: Json = None
 
     @property
     def ended(self) -> RunOutcome:
@@ -196,14 +253,11 @@ class RunFinished(Shape):
         """The calls the frontend is to make before the thread goes on."""
         return (self.ended.pending_tool_call_ids or ()) if isinstance(self.ended, Success) else ()
 
-    def _head(self) -> dict[str, JSON]:
-        return {"type": self.TYPE}
-
-    @classmethod
-    def _read(cls, data: JSON, trust: Trust) -> Self:
-        if not isinstance(data, dict) or data.get("type") != cls.TYPE:
-            raise InvalidInput("type", "is another", cls.TYPE)
-        return super()._read({name: value for name, value in data.items() if name != "type"}, trust)
+    def passed_on(self) -> tuple["RunFinished", tuple[str, ...]]:
+        """The event for readers of this version, and a warning where it lost an outcome that nobody here knows."""
+        if not isinstance(self.outcome, UnknownOutcome):
+            return self, ()
+        return self.model_copy(update={"outcome": None}), (f"outcome {self.outcome.type!r} is not known",)
 
 
 class RunAgentInput(Shape):
@@ -224,28 +278,6 @@ class RunAgentInput(Shape):
     forwarded_props: Json = None
     resume: tuple[ResumeEntry, ...] | None = None
 
-
-class HumanInTheLoop(Shape):
-    """What an agent declares about people in its loop. Unset is undeclared, which is not unsupported."""
-
-    supported: StrictBool | None = None
-    approvals: StrictBool | None = None
-    interventions: StrictBool | None = None
-    feedback: StrictBool | None = None
-    interrupts: StrictBool | None = None
-    approve_with_edits: StrictBool | None = None
-
-
-class Capabilities(Shape):
-    """What an agent declares about itself, as far as the broker has to do with it; the rest is kept as it came."""
-
-    human_in_the_loop: HumanInTheLoop | None = None
-
-
-CAPABILITIES: Final = Capabilities(
-    human_in_the_loop=HumanInTheLoop(supported=True, approvals=True, interrupts=True, approve_with_edits=True)
-)
-"""What an agent behind the broker can declare: `CAPABILITIES.to_json()`."""
 
 M = TypeVar("M", bound=Model)
 

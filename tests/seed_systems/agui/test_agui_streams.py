@@ -13,7 +13,7 @@ from broker.interop.agui import messages, shapes
 from broker.interop.agui.events import EVENTS
 from broker.interop.agui.rules import Level, Rule
 from broker.interop.agui.validator import StreamValidator, check_stream
-from tests.seed_systems.agui_streams import BROKEN, VALID, Stream, begin, call, end, event, message, run
+from tests.seed_systems.agui.streams import BROKEN, VALID, Stream, begin, call, end, event, message, run
 
 
 def judged(stream: Stream) -> StreamValidator:

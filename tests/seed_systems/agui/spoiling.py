@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from broker.interop.agui.ledger import subagent_outcomes
 from broker.interop.agui.rules import Rule
-from tests.seed_systems.agui_streams import (
+from tests.seed_systems.agui.streams import (
     Event,
     Stream,
     begin,

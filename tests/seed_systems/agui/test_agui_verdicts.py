@@ -15,8 +15,8 @@ from hypothesis import given, settings
 
 from broker.interop.agui.rules import Level, Rule, Violation
 from broker.interop.agui.validator import StreamValidator, check_stream
-from tests.seed_systems.agui_making import Spoilt, spoilt, valid
-from tests.seed_systems.agui_streams import BROKEN, VALID, Stream
+from tests.seed_systems.agui.spoiling import Spoilt, spoilt, valid
+from tests.seed_systems.agui.streams import BROKEN, VALID, Stream
 
 THEIRS_ALONE: Final[dict[str, str]] = {
     "AGUI001": "lifecycle: a stream may begin with RUN_ERROR, for a run that fails before it begins.",
