@@ -66,9 +66,11 @@ def _tell(cli: Invocation, found: StreamValidator) -> None:
     if len(found.violations) > SHOWN:
         cli.screen.note(f"{len(found.violations) - SHOWN} more; with --json all of them are told.")
     errors = sum(one.rule.level is Level.ERROR for one in found.violations)
+    counted = (
+        count(found.events, "event"), count(errors, "error"), count(len(found.violations) - errors, "warning")
+    )  # fmt: skip
     verdict = "The stream conforms to AG-UI" if found.conforms else "The stream does not conform to AG-UI"
-    counts = f"{count(found.events, 'event')}, {count(errors, 'error')}, {count(len(found.violations) - errors, 'warning')}"
-    cli.screen.say(Text(f"{verdict}: {counts}.", style=GOOD if found.conforms else BAD))
+    cli.screen.say(Text(f"{verdict}: {', '.join(counted)}.", style=GOOD if found.conforms else BAD))
 
 
 def _row(one: Violation) -> tuple[str, Text, Text]:

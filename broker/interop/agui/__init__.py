@@ -23,7 +23,10 @@ from .declared import (
     run_started,
     version_warnings,
 )
+from .ledger import SubagentLedger
+from .owners import Invocation, InvocationState, subagent_outcomes
 from .resuming import CONCEPT, SPEC_1_0, Code, Plan, Policy, Refusal, Thread, Unknowns, plan
+from .rules import Level, Rule, Violation
 from .schema import schemas
 from .shapes import (
     Cancelled,
@@ -41,6 +44,7 @@ from .shapes import (
     UnknownOutcome,
     read_compat,
 )
+from .validator import StreamValidator, check_stream
 
 __all__ = [
     "CAPABILITIES",
@@ -55,22 +59,30 @@ __all__ = [
     "HumanInTheLoop",
     "Interrupt",
     "Interrupted",
+    "Invocation",
+    "InvocationState",
+    "Level",
     "Plan",
     "Policy",
     "Refusal",
     "ResumeEntry",
+    "Rule",
     "RunAgentInput",
     "RunError",
     "RunFinished",
     "RunOutcome",
     "RunStarted",
     "Status",
+    "StreamValidator",
+    "SubagentLedger",
     "SubagentOutcome",
     "Success",
     "Thread",
     "Threads",
     "UnknownOutcome",
     "Unknowns",
+    "Violation",
+    "check_stream",
     "ended",
     "entry_of",
     "frontend_call",
@@ -81,6 +93,7 @@ __all__ = [
     "read_compat",
     "run_started",
     "schemas",
+    "subagent_outcomes",
     "suspension_of",
     "version_warnings",
 ]

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from broker.interop.agui.ledger import subagent_outcomes
-from broker.interop.agui.rules import Rule
+from broker.interop.agui import Rule, subagent_outcomes
 from tests.seed_systems.agui.streams import (
     Event,
     Stream,
@@ -125,7 +124,8 @@ class Spoilt(NamedTuple):
 def spoilt(draw: Draw) -> Spoilt:
     """A conforming stream with one fault; what kinds of fault are possible depends on the stream."""
     stream = deepcopy(draw(valid(least_subagents=1)))
-    return draw(st.sampled_from([made for spoil in SPOILS for made in spoil(stream)]))
+    made: Spoilt = draw(st.sampled_from([one for spoil in SPOILS for one in spoil(stream)]))
+    return made
 
 
 def _at(stream: Stream, *kinds: str) -> list[int]:
@@ -217,7 +217,7 @@ def spoil_the_interrupts(stream: Stream) -> list[Spoilt]:
 def spoil_a_field(stream: Stream) -> list[Spoilt]:
     found = []
     for at in range(len(stream)):
-        found += [Spoilt(Rule.MALFORMED, _changed(stream, at, metadata=bad)) for bad in (None, "x", [])]
+        found += [Spoilt(Rule.MALFORMED, _changed(stream, at, metadata=bad)) for bad in (None, "x", 4)]
         found.append(Spoilt(Rule.MALFORMED, _changed(stream, at, rawEvent=None)))
         found.append(Spoilt(Rule.UNKNOWN_FIELD, _changed(stream, at, priority=None)))
         found.append(Spoilt(Rule.UNKNOWN_EVENT, _with(stream, at, event("A_NEWER_EVENT", messageId=4))))

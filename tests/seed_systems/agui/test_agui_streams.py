@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import pytest
 from ag_ui import core as official
+from ag_ui._generated.models import ReplaceOperation
 from ag_ui.encoder import EventEncoder
 from pydantic import BaseModel
 
@@ -251,7 +252,7 @@ def test_what_the_official_package_writes_conforms() -> None:
         official.ToolCallArgsEvent(tool_call_id="c", delta="{}"),
         official.ToolCallEndEvent(tool_call_id="c"),
         official.StateSnapshotEvent(snapshot={"a": None}),
-        official.StateDeltaEvent(delta=[{"op": "replace", "path": "/a", "value": None}]),
+        official.StateDeltaEvent(delta=[ReplaceOperation(path="/a", value=None)]),
         official.MessagesSnapshotEvent(messages=[official.UserMessage(id="u", content="go")]),
         official.CustomEvent(name="x", value=None),
         official.StepFinishedEvent(step_name="plan"),
