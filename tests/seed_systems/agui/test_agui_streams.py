@@ -1,5 +1,6 @@
 """The validator of AG-UI streams: what conforms, which rule is broken where, both framings."""
 
+import contextlib
 import io
 import json
 from typing import Any, get_args
@@ -8,9 +9,12 @@ import pytest
 from ag_ui import core as official
 from ag_ui._generated.models import ReplaceOperation
 from ag_ui.encoder import EventEncoder
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from broker.interop.agui import messages, shapes
+from broker.errors import InvalidInput
+from broker.interop.agui import SubagentLedger, messages, shapes
 from broker.interop.agui.events import EVENTS
 from broker.interop.agui.rules import Level, Rule
 from broker.interop.agui.validator import StreamValidator, check_stream
@@ -312,3 +316,34 @@ def test_every_optional_field_of_every_event_refuses_null_and_may_be_left_out() 
                 assert (Rule.MALFORMED, wire) in [(one.rule, one.field) for one in found], (name, wire)
                 found = StreamValidator().feed({"type": name})
                 assert wire not in [one.field for one in found], (name, wire)
+
+
+WIRE_NAMES = sorted(
+    {info.alias or name for shape in EVENTS.values() for name, info in shape.model_fields.items()}
+)
+PARTS = st.sampled_from([
+    {"type": "interrupt", "interrupts": [{"id": "i", "reason": "x", "subagentRunId": "a"}]},
+    {"type": "suspended", "interruptIds": ["i"]}, {"type": "suspended"}, {"type": "success"}, {"type": "cancelled"},
+    {"type": "text", "text": 1}, [{"op": "move", "path": 3}], [{"role": "assistant", "id": "a", "toolCalls": [None]}],
+])  # fmt: skip
+VALUES = st.sampled_from(["a", "b", "", None, 0, True, 1.5, [], {}]) | PARTS
+WILD = st.builds(
+    lambda kind, fields: {"type": kind, **fields},
+    st.sampled_from(sorted(EVENTS)),
+    st.dictionaries(st.sampled_from(WIRE_NAMES), VALUES | st.lists(VALUES, max_size=2), max_size=9),
+)
+
+
+@settings(max_examples=500)
+@given(st.lists(WILD | VALUES, max_size=12))
+def test_nothing_that_is_fed_raises_and_what_is_refused_names_the_field(stream: Stream) -> None:
+    validator = judged(stream)
+    assert all(one.event is None or 1 <= one.event <= len(stream) for one in validator.violations)
+    for one in validator.violations:
+        if one.rule is Rule.MALFORMED and isinstance(stream[(one.event or 1) - 1], dict):
+            assert one.field
+    ledger = SubagentLedger()
+    for sent in stream:
+        if isinstance(sent, dict):
+            with contextlib.suppress(InvalidInput):
+                ledger.observe(sent)
