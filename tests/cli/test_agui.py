@@ -27,7 +27,7 @@ def test_the_command_names_each_broken_rule(cli: Cli, tmp_path: Path) -> None:
     assert (as_json.code, as_json.json["conforms"], as_json.json["events"]) == (1, False, 4)
     assert as_json.json["violations"][1] == {
         "rule": "subagent-left-open", "level": "error", "event": 4, "text": "sub_2 is active when its run finishes",
-        "says": Rule.SUBAGENT_LEFT_OPEN.says,
+        "says": Rule.SUBAGENT_LEFT_OPEN.says, "page": "events/subagents",
     }  # fmt: skip
 
 

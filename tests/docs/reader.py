@@ -4,7 +4,7 @@ A page is read from top to bottom. Its Python blocks share one namespace and one
 asyncio`. A `text` block is what the block before it prints; `...` stands for anything. Comments that a reader does not
 see say the rest: `file: NAME` (the next block is that file), `background: NAME` (the next command goes on running),
 `prints: NAME` (the next `text` block is what it prints meanwhile), `interrupt: NAME` (Ctrl-C), `types: TEXT` (what is
-typed at the next command), `shown: REASON` (the next block is only looked at).
+typed at the next command), `ends: CODE` (with which it ends), `shown: REASON` (the next block is only looked at).
 """
 
 import ast
@@ -27,7 +27,7 @@ from broker import AsyncBroker, Broker
 from broker.testing import wait_until
 from tests.docs import shell
 
-DIRECTIVES: Final = ("file", "background", "prints", "interrupt", "types", "shown")
+DIRECTIVES: Final = ("file", "background", "prints", "interrupt", "types", "ends", "shown")
 SECONDS: Final = 60.0
 
 
@@ -183,7 +183,7 @@ class Reader:
                 command, cwd=self._folder, env=self._env, capture_output=True, text=True, timeout=SECONDS,
                 input=notes.get("types", ""), check=False,
             )  # fmt: skip
-            if done.returncode:
+            if done.returncode != int(notes.get("ends", "0")):
                 return f"{words} ended with {done.returncode}: {done.stdout}{done.stderr}"
             printed.append(done.stdout)
         self._printed = "".join(printed) if printed else None

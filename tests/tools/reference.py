@@ -14,6 +14,7 @@ from typing import Final, get_args
 
 from broker import errors, telemetry
 from broker.core import limits, outcomes, schema, settings, states
+from broker.interop.agui import rules
 from broker.store import namespace, scripts
 from tests.tools import command_pages
 
@@ -255,6 +256,12 @@ def record_table() -> str:
     return table(("type", "always there", "there where set"), iter(rows))
 
 
+def stream_rules() -> str:
+    """Every rule that a stream of AG-UI events is held against."""
+    rows = ((f"`{one.word}`", one.level.value, one.says, f"`{one.page}`") for one in rules.Rule)
+    return table(("rule", "level", "what it says", "page of the specification"), rows)
+
+
 PARTS: Final[dict[str, Callable[[], str]]] = {
     "run": machine(states.Record.RUN),
     "interrupt": machine(states.Record.INTERRUPT),
@@ -267,6 +274,7 @@ PARTS: Final[dict[str, Callable[[], str]]] = {
     "operations": catalogue,
     "records": record_table,
     "commands": command_pages.commands,
+    "stream-rules": stream_rules,
 }
 
 

@@ -317,7 +317,7 @@ class Resume(Described):
     """An answer to an interrupt."""
 
     interrupt_id: StrictStr
-    status: Annotated[StrictStr, one_of("resolved", "cancelled")]
+    ended: Annotated[StrictStr, one_of("resolved", "cancelled")] = Field(alias="status")
     payload: Some = ABSENT
     metadata: Object = ABSENT
 

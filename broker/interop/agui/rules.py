@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from typing import Final
 
 from ...core.limits import JSON
 
@@ -12,98 +13,81 @@ class Level(StrEnum):
     ERROR = "error"
     """The producer must not do it: the stream does not conform."""
     WARNING = "warning"
-    """A consumer goes on and warns: the stream conforms."""
+    """A consumer goes on, and may warn: the stream conforms."""
+
+
+_MUST, _WARN = Level.ERROR, Level.WARNING
+
+_EVENTS: Final = "basic/index"
+_PROCESSING: Final = "basic/processing"
+_SSE: Final = "basic/transports/http-sse"
+_STREAMING: Final = "basic/patterns/streaming"
+_INTERRUPTS: Final = "basic/patterns/interrupt-resume"
+_RUNS: Final = "events/lifecycle"
+_TEXT: Final = "events/text-messages"
+_CALLS: Final = "events/tool-calls"
+_ACTIVITY: Final = "events/activity"
+_SUBAGENTS: Final = "events/subagents"
 
 
 class Rule(Enum):
     """A rule of AG-UI 1.0: its name, its weight, what it says, and the page of the specification that says it."""
 
-    FRAMING = "framing", Level.ERROR, "Each frame holds one whole event as JSON.", "transports/http-sse"
-    MALFORMED = (
-        "malformed", Level.ERROR,
-        "A field that is described holds what the schema allows; an optional one is left out, never null.",
-        "processing",
-    )  # fmt: skip
-    CONTRADICTION = (
-        "contradiction", Level.ERROR, "No interrupts stand on a success or a cancelled outcome.", "subagents"
-    )  # fmt: skip
-    UNKNOWN_EVENT = "unknown-event", Level.WARNING, "An event of an unknown type is dropped.", "processing"
-    UNKNOWN_FIELD = "unknown-field", Level.WARNING, "A field that is not described is stripped.", "processing"
-    UNKNOWN_MEMBER = (
-        "unknown-member", Level.WARNING,
-        "A word or variant that is not described is stripped with what cannot be without it.",
-        "processing",
-    )  # fmt: skip
+    # fmt: off
+    FRAMING = "framing", _MUST, "Each frame holds one whole event as JSON.", _SSE
+    MALFORMED = "malformed", _MUST, (
+        "A field that is described holds what the schema allows; one without a value is left out, never null."
+    ), _PROCESSING
+    CONTRADICTION = "contradiction", _MUST, "No interrupts stand on an outcome that has none.", _SUBAGENTS
+    UNKNOWN_EVENT = "unknown-event", _WARN, "An event of an unknown type is dropped.", _PROCESSING
+    UNKNOWN_FIELD = "unknown-field", _WARN, "A field that is not described is stripped.", _PROCESSING
+    UNKNOWN_MEMBER = "unknown-member", _WARN, (
+        "A word or variant that is not described is stripped, with what cannot be without it."
+    ), _PROCESSING
 
-    FIRST_EVENT = "first-event", Level.ERROR, "A stream begins with RUN_STARTED or RUN_ERROR.", "lifecycle"
-    RUN_ACTIVE = "run-active", Level.ERROR, "A run closes before the next one starts.", "lifecycle"
-    AFTER_CLOSE = (
-        "after-close", Level.ERROR,
-        "After RUN_FINISHED comes only RUN_STARTED or a late RUN_ERROR; after RUN_ERROR only RUN_STARTED.",
-        "lifecycle",
-    )  # fmt: skip
-    TRUNCATED = "truncated", Level.ERROR, "A run ends with RUN_FINISHED or RUN_ERROR.", "lifecycle"
-    RUN_REUSED = "run-reused", Level.ERROR, "A run id names one run of its thread.", "event-model"
-    RUN_MISMATCH = "run-mismatch", Level.WARNING, "RUN_FINISHED carries the ids of its run.", "lifecycle"
-    PENDING_CALLS = (
-        "pending-calls", Level.ERROR,
-        "pendingToolCallIds, where not empty, are the calls of the run without a result, in order.",
-        "tool-calls",
-    )  # fmt: skip
-    INTERRUPT_REUSED = (
-        "interrupt-reused", Level.ERROR, "An interrupt's id is unique in its run.", "interrupts"
-    )  # fmt: skip
+    FIRST_EVENT = "first-event", _MUST, "A stream begins with RUN_STARTED or RUN_ERROR.", _RUNS
+    RUN_ACTIVE = "run-active", _MUST, "A run closes before the next one starts.", _RUNS
+    AFTER_CLOSE = "after-close", _MUST, (
+        "After RUN_FINISHED comes only RUN_STARTED or a late RUN_ERROR; after RUN_ERROR only RUN_STARTED."
+    ), _RUNS
+    TRUNCATED = "truncated", _MUST, "A run ends with RUN_FINISHED or RUN_ERROR.", _RUNS
+    RUN_REUSED = "run-reused", _MUST, "A run id names one run of its thread.", _EVENTS
+    RUN_MISMATCH = "run-mismatch", _WARN, "RUN_FINISHED carries the ids of its run.", _RUNS
+    PENDING_CALLS = "pending-calls", _MUST, (
+        "pendingToolCallIds, where not empty, are the calls of the run without a result, in order."
+    ), _CALLS
+    INTERRUPT_REUSED = "interrupt-reused", _MUST, "An interrupt's id is unique in its run.", _INTERRUPTS
 
-    ALREADY_OPEN = "already-open", Level.ERROR, "What is open is not opened again.", "streaming"
-    NOT_OPEN = "not-open", Level.ERROR, "Only what is open is continued or closed.", "streaming"
-    LEFT_OPEN = "left-open", Level.ERROR, "What a run opens, it closes before it finishes.", "streaming"
-    REOPENED_OTHERWISE = (
-        "reopened-otherwise", Level.ERROR, "What is opened again says what it said first.", "text-messages"
-    )  # fmt: skip
-    FIRST_CHUNK = (
-        "first-chunk", Level.ERROR, "The first chunk carries what opening its item requires.", "streaming"
-    )  # fmt: skip
-    CHUNK_CONFLICT = (
-        "chunk-conflict", Level.ERROR, "A later chunk repeats only what the first one said.", "streaming"
-    )  # fmt: skip
-    CHUNK_AMBIGUOUS = (
-        "chunk-ambiguous", Level.ERROR, "A chunk without id and owner continues one item, not several.",
-        "streaming",
-    )  # fmt: skip
-    OWNER = "owner", Level.ERROR, "What an owner has opened, no other continues.", "subagents"
-    NO_BASELINE = "no-baseline", Level.WARNING, "An activity's delta follows its snapshot.", "activity"
+    ALREADY_OPEN = "already-open", _MUST, "What is open is not opened again.", _STREAMING
+    NOT_OPEN = "not-open", _MUST, "Only what is open is continued or closed.", _STREAMING
+    LEFT_OPEN = "left-open", _MUST, "What a run opens, it closes before it finishes.", _STREAMING
+    REOPENED_OTHERWISE = "reopened-otherwise", _MUST, "What is opened again says what it said first.", _TEXT
+    FIRST_CHUNK = "first-chunk", _MUST, "The first chunk carries what opening its item needs.", _STREAMING
+    CHUNK_CONFLICT = "chunk-conflict", _MUST, "A later chunk repeats only what the first one said.", _STREAMING
+    CHUNK_AMBIGUOUS = "chunk-ambiguous", _MUST, (
+        "A chunk without id and owner continues one item, not one of several."
+    ), _STREAMING
+    OWNER = "owner", _MUST, "What an owner has opened, no other continues.", _SUBAGENTS
+    NO_BASELINE = "no-baseline", _WARN, "An activity's delta follows its snapshot.", _ACTIVITY
 
-    SUBAGENT_ACTIVE = "subagent-active", Level.ERROR, "An active invocation is not announced.", "subagents"
-    SUBAGENT_REUSED = (
-        "subagent-reused", Level.ERROR,
-        "An invocation starts once in a run, and in a later run only where it was suspended.",
-        "subagents",
-    )  # fmt: skip
-    SUBAGENT_LATE = (
-        "subagent-late", Level.ERROR, "An invocation is announced before its first event.", "subagents"
-    )  # fmt: skip
-    SUBAGENT_PARENT = (
-        "subagent-parent", Level.ERROR, "A parent that is named was announced in this run.", "subagents"
-    )  # fmt: skip
-    SUBAGENT_NOT_ACTIVE = (
-        "subagent-not-active", Level.ERROR, "Only an active invocation finishes or fails.", "subagents"
-    )  # fmt: skip
-    SUBAGENT_LEFT_OPEN = (
-        "subagent-left-open", Level.ERROR, "A run finishes after all its invocations.", "subagents"
-    )  # fmt: skip
-    INTERRUPT_OWNER = (
-        "interrupt-owner", Level.ERROR,
-        "interruptIds of an invocation and the subagentRunId of each interrupt agree, both ways.",
-        "subagents",
-    )  # fmt: skip
-    OWNER_UNNAMED = (
-        "owner-unnamed", Level.WARNING, "A suspended owner names the interrupts it has raised.", "subagents"
-    )  # fmt: skip
-    WAITS_FOR_NOTHING = (
-        "waits-for-nothing", Level.WARNING,
-        "A suspended invocation, or one below it, owns an interrupt of the run.",
-        "subagents",
-    )  # fmt: skip
+    SUBAGENT_ACTIVE = "subagent-active", _MUST, "An active invocation is not announced again.", _SUBAGENTS
+    SUBAGENT_REUSED = "subagent-reused", _MUST, (
+        "An invocation starts once in a run, and in a later run only where it had not ended."
+    ), _SUBAGENTS
+    SUBAGENT_LATE = "subagent-late", _MUST, "An invocation is announced before its first event.", _SUBAGENTS
+    SUBAGENT_PARENT = "subagent-parent", _MUST, "A parent that is named was announced in the run.", _SUBAGENTS
+    SUBAGENT_NOT_ACTIVE = "subagent-not-active", _MUST, (
+        "Only an active invocation finishes or fails."
+    ), _SUBAGENTS
+    SUBAGENT_LEFT_OPEN = "subagent-left-open", _MUST, "A run finishes after all its invocations.", _SUBAGENTS
+    INTERRUPT_OWNER = "interrupt-owner", _MUST, (
+        "The interruptIds of an invocation and the subagentRunId of each interrupt agree, both ways."
+    ), _SUBAGENTS
+    OWNER_UNNAMED = "owner-unnamed", _WARN, "A suspended owner names the interrupts it has raised.", _SUBAGENTS
+    WAITS_FOR_NOTHING = "waits-for-nothing", _WARN, (
+        "A suspended invocation, or one below it, owns an interrupt of the run."
+    ), _SUBAGENTS
+    # fmt: on
 
     def __init__(self, word: str, level: Level, says: str, page: str) -> None:
         self.word = word
@@ -127,9 +111,10 @@ class Violation:
         return f"{place}{f', {self.field}' if self.field else ''}: {self.text} ({self.rule.word})"
 
     def to_json(self) -> dict[str, JSON]:
-        """What `broker agui check --json` gives of it: `rule`, `level`, `event`, `text`, `says`, and any `field`."""
+        """What `broker agui check --json` gives: rule, level, event, text, what the rule says and where, any field."""
         rule = self.rule
         told: dict[str, JSON] = {
-            "rule": rule.word, "level": rule.level.value, "event": self.event, "text": self.text, "says": rule.says,
+            "rule": rule.word, "level": rule.level.value, "event": self.event, "text": self.text,
+            "says": rule.says, "page": rule.page,
         }  # fmt: skip
         return told | ({"field": self.field} if self.field else {})
