@@ -25,9 +25,9 @@ class StreamValidator:
     """
 
     def __init__(self) -> None:
-        self.ledger = SubagentLedger()
+        self.ledger: SubagentLedger = SubagentLedger()
         self.violations: list[Violation] = []
-        self.events = 0
+        self.events: int = 0
         self._activities: dict[str, Item] = {}
         self._streams = Streams(self._activities)
         self._run: dict[str, Any] | None = None
