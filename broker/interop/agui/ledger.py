@@ -211,7 +211,6 @@ class SubagentLedger:
         elif not isinstance(name, str):
             return
         elif kind == "SUBAGENT_STARTED":
-            self._before.pop(name, None)
             title, parent = event.get("name"), event.get("parentSubagentRunId")
             self._run[name] = Invocation(name, title if isinstance(title, str) else "", parent)
         elif kind == "SUBAGENT_ERROR":

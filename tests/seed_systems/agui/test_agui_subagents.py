@@ -267,6 +267,8 @@ def test_G28_a_suspended_id_goes_on_in_a_later_run_and_a_fresh_one_is_fine_too()
     assert states(ledger) == {"sub_2": InvocationState.ACTIVE}
     assert ledger.waiting == {}, "who goes on, waits no more"
     assert broken([*first, begin("run_6"), started("sub_8"), finished("sub_8"), end(run="run_6")]) == []
+    failed = [begin(), started("sub_2"), event("RUN_ERROR", message="x")]
+    assert broken([*failed, *again[4:]]) == [], "nor had it ended where its run broke off"
 
 
 @pytest.mark.row("G28")
