@@ -53,7 +53,9 @@ async def test_G14_denied_and_abandoned_stay_two_things(
 
 
 @pytest.mark.row("G14")
-@pytest.mark.parametrize("payload", [True, None, {}, {"approved": 1}, {"approved": "true"}, {"ok": True}, "yes"])
+@pytest.mark.parametrize(
+    "payload", [True, None, {}, {"approved": 1}, {"approved": "true"}, {"ok": True}, "yes"]
+)
 async def test_G14_nothing_but_approved_true_approves(
     broker: AsyncBroker, threads: agui.AsyncThreads, payload: Any
 ) -> None:
@@ -98,7 +100,11 @@ async def test_G15_another_answer_to_what_is_settled_conflicts(
     run = await ask(broker, transfer("call_9"), transfer("call_8"))
     first, second = await ids(broker, run)
     assert isinstance(await threads.receive(request(entry(first, YES), entry(second, NO))), agui.Plan)
-    for other in (entry(second, YES), entry(second, status="cancelled"), entry(second, {**NO, "reason": "late"})):
+    for other in (
+        entry(second, YES),
+        entry(second, status="cancelled"),
+        entry(second, {**NO, "reason": "late"}),
+    ):
         came = await threads.receive(request(entry(first, YES), other))
         assert isinstance(came, agui.Refusal)
         assert (came.code, came.ids) == ("conflict", (second,))
@@ -146,9 +152,7 @@ async def test_G15_of_racing_clients_one_is_taken_and_the_others_are_told_so(
     (mine,) = await ids(broker, run)
     racing = [agui.AsyncThreads(await connect()) for _ in range(6)]
     lists = [request(entry(mine, YES if n % 2 else NO), run=f"run_{n + 6}") for n in range(6)]
-    came = await asyncio.gather(
-        *(each.receive(one) for each, one in zip(racing, lists, strict=True))
-    )
+    came = await asyncio.gather(*(each.receive(one) for each, one in zip(racing, lists, strict=True)))
     stored = agui.entry_of(await broker.inbox.get(mine))
     assert stored is not None
     for one, told in zip(lists, came, strict=True):
@@ -187,7 +191,11 @@ async def test_G18_what_an_entry_has_beside_the_answer_is_kept_apart_and_comes_b
     broker: AsyncBroker, threads: agui.AsyncThreads
 ) -> None:
     beside = {"metadata": {"signature": "ab12", "approver": "kim", "n": None}, "newer": [1]}
-    said = {"status": "resolved", "payload": {**YES, "note_to_self": "x"}, **beside}
+    said: dict[str, Any] = {
+        "status": "resolved",
+        "payload": {"approved": True, "note_to_self": "x"},
+        **beside,
+    }
     record = await settled(broker, threads, transfer(), said)
     answer = record.resolution.answer
     assert (type(answer), answer.note) == (Approve, None)

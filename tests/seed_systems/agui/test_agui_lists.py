@@ -47,11 +47,13 @@ async def test_G10_a_list_with_a_gap_is_refused_naming_it_and_changes_nothing(
 
 @pytest.mark.row("G10")
 async def test_G10_only_the_latest_interrupted_run_of_the_thread_is_meant(
-    broker: AsyncBroker, threads: agui.AsyncThreads
+    broker: AsyncBroker, threads: agui.AsyncThreads, clock: Clock
 ) -> None:
     old = await ask(broker, transfer("call_1"), run="run_3")
+    clock.advance(timedelta(seconds=1))
     new = await ask(broker, transfer("call_2"), run="run_5")
-    await broker.suspend("cleaner", transfer("call_3"), session="th_2")  # no AG-UI run: another agent's business
+    clock.advance(timedelta(seconds=1))
+    await broker.suspend("cleaner", transfer("call_3"), session="th_2")  # another agent's, by no AG-UI run
     (mine,) = await ids(broker, new)
     assert isinstance(await threads.receive(request(entry(mine, YES))), agui.Plan)
     assert await states(broker, old) == [Settlement.OPEN]
@@ -140,7 +142,7 @@ async def test_G13_dates_of_other_agents(
 ) -> None:
     wire = {"id": "int_6", "reason": "confirmation", "expiresAt": text}
     await foreign(broker, wire)
-    came = await threads.receive(request(entry("int_6", True)))
+    came = await threads.receive(request(entry("int_6", YES)))
     if expired:
         assert refusal(came) == ("INTERRUPT_EXPIRED", ("int_6",))
         assert isinstance(await threads.receive(request(entry("int_6", status="cancelled"))), agui.Plan)
@@ -179,7 +181,10 @@ async def test_G22_a_list_on_another_thread_is_refused(
 ) -> None:
     run = await ask(broker, transfer())
     (mine,) = await ids(broker, run)
-    assert refusal(await threads.receive(request(entry(mine, YES), thread="th_3"))) == ("WRONG_THREAD", (mine,))
+    assert refusal(await threads.receive(request(entry(mine, YES), thread="th_3"))) == (
+        "WRONG_THREAD",
+        (mine,),
+    )
     await foreign(broker, {"id": "int_4", "reason": "confirmation"}, thread="th_4")
     elsewhere = await threads.receive(request(entry("int_4"), thread="th_3"))
     assert refusal(elsewhere) == ("UNKNOWN_INTERRUPT_ID", ("int_4",))
