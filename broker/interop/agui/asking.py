@@ -140,7 +140,8 @@ def question_of(
     """The broker's question for an interrupt of another agent; `action` is its tool call, where it is known.
 
     The interrupt is kept whole. A deadline that cannot be read is none, one that is over (at `now`, else by this
-    machine's clock) expires the question at once. Editing is offered where the schema has `editedArgs` and the action is known.
+    machine's clock) expires the question at once. Editing is offered where the schema has `editedArgs` and the action
+    is known.
     """
     schema = interrupt.response_schema or {}
     offers = [_K.APPROVE, _K.REJECT, _K.CANCEL]
