@@ -215,7 +215,8 @@ def ended(run: RunRecord, asked: Sequence[InterruptRecord], run_id: str) -> RunF
         case RunState.WITHDRAWN:
             outcome = Cancelled()
         case RunState.DEAD:
-            return RunError(message=run.errors[-1] if run.errors else "the run is dead", code="dead")
+            # What its errors say names workers and places: that is for operators, not for clients.
+            return RunError(message="The run failed and is set aside.", code="dead")
         case _:
             raise InvalidInput("run", f"is {run.state}", "a run that waits or is over")
     return RunFinished(thread_id=run.session_id, run_id=run_id, result=run.result, outcome=outcome)

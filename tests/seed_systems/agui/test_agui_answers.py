@@ -252,6 +252,19 @@ async def test_G19_validation_can_be_left_to_the_other_agent(broker: AsyncBroker
     assert isinstance(await lax.receive(request(entry("int_4", {"approved": "yes"}))), agui.Plan)
 
 
+@pytest.mark.row("G19")
+@pytest.mark.parametrize(
+    "schema", [{"type": "nonsense"}, {"$ref": "https://example.org/s.json"}, {"$ref": "#/$defs/none"}]
+)
+async def test_G19_a_schema_that_cannot_be_used_holds_nobody_up(
+    broker: AsyncBroker, threads: agui.AsyncThreads, schema: dict[str, Any]
+) -> None:
+    await foreign(broker, {"id": "int_4", "reason": "confirmation", "responseSchema": schema})
+    came = await threads.receive(request(entry("int_4", YES)))
+    assert isinstance(came, agui.Plan)
+    assert came.warnings == ("responseSchema of 'int_4' cannot be used; no payload is held against it",)
+
+
 @pytest.mark.row("G20")
 async def test_G20_edited_arguments_replace_all_of_them(
     broker: AsyncBroker, threads: agui.AsyncThreads

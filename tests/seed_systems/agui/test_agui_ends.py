@@ -75,7 +75,11 @@ async def test_G23_a_run_that_died_ends_as_an_error(broker: AsyncBroker, threads
         await held.fail("Upstream", "down", final=True)
     event = await threads.ended(run, "run_5")
     assert isinstance(event, agui.RunError)
-    assert event.message.endswith("Upstream: down")
+    assert event.to_json() == {
+        "type": "RUN_ERROR",
+        "message": "The run failed and is set aside.",
+        "code": "dead",
+    }
     official.RunErrorEvent.model_validate(event.to_json())
 
 
