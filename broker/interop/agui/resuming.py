@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from ...core.answers import AnswerKind
 from ...core.batches import AnswerTo
 from ...core.records import InterruptRecord, RunRecord
 from ...core.states import Settlement
@@ -178,7 +179,7 @@ class _Planning:
             raise _Refused(Refusal(Code.RUN_ID_REUSED, (self.request.run_id,)))
         self._cover(questions, named)
         answers = (*(self._answer(one, entry) for one, entry in fresh), *self._complete(calls))
-        return Plan(self.run_id, answers, warnings=tuple(self.warnings))
+        return Plan(self.run_id, tuple(filter(None, answers)), warnings=tuple(self.warnings))
 
     def _replayed(self, run_id: str | None) -> Plan:
         return Plan(run_id, replayed=True, warnings=tuple(self.warnings))
@@ -217,10 +218,12 @@ class _Planning:
         if missing:
             raise _Refused(Refusal(Code.PARTIAL_RESUME if named else Code.PENDING_INTERRUPTS, missing))
 
-    def _answer(self, record: InterruptRecord, entry: ResumeEntry) -> AnswerTo:
+    def _answer(self, record: InterruptRecord, entry: ResumeEntry) -> AnswerTo | None:
         validate = self._checks(foreign_of(record.interrupt), entry)
         if record.deadline is not None and record.deadline <= self.thread.now:
             self._expired(entry)
+            if AnswerKind.CANCEL not in record.interrupt.offered:  # its expiry ends it all the same
+                return None
         try:
             answer = answer_of(record, entry, self.request.run_id, validate=validate)
         except Fault as fault:

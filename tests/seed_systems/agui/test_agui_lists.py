@@ -9,7 +9,7 @@ from broker import AsyncBroker, InvalidInput, RunState, Settlement
 from broker.interop import agui
 from tests.clock import Clock
 
-from .making import ask, entry, foreign, ids, request, transfer
+from .making import EDITABLE, ask, entry, foreign, ids, request, transfer
 
 YES, NO = {"approved": True}, {"approved": False}
 
@@ -150,6 +150,19 @@ async def test_G13_dates_of_other_agents(
     assert isinstance(came, agui.Plan)
     unreadable = not text.startswith("2190")
     assert came.warnings == (("expiresAt of 'int_6' is no date; it does not expire",) if unreadable else ())
+
+
+@pytest.mark.row("G13")
+async def test_G13_an_expired_one_is_cancelled_even_where_cancel_is_not_offered(
+    broker: AsyncBroker, threads: agui.AsyncThreads
+) -> None:
+    run = await ask(broker, transfer(expires_in=timedelta(minutes=5), offers=EDITABLE[:3]))
+    (mine,) = await ids(broker, run)
+    abandoned = request(entry(mine, status="cancelled"))
+    assert refusal(await threads.receive(abandoned)) == ("NOT_OFFERED", (mine,))
+    thread = await threads.read("th_2")
+    later = agui.Thread(thread.id, thread.now + timedelta(minutes=6), thread.run, thread.asked)
+    assert agui.plan(abandoned, later) == agui.Plan(run)
 
 
 @pytest.mark.row("G13")
