@@ -154,13 +154,16 @@ class AsyncBroker:
     async def adopt(
         self, agent: str, input: Any = None,  # noqa: A002
         *, session: str, key: str | None = None, queue: str = "agents",
-        build: str | None = None, holder: str = "adopt", by: Principal | None = None,
+        build: str | None = None, holder: str = "adopt", protocol_id: str | None = None,
+        by: Principal | None = None,
     ) -> AsyncIterator[Run[Any]]:  # fmt: skip
         """A run that this process is executing already, recorded and leased to it for the length of the block.
 
         Raises `Refused` where the key's run exists already (another delivery of the same job got it).
         """
-        place = await self._place(agent, input, session, key=key, queue=queue, build=build, by=by)
+        place = await self._place(
+            agent, input, session, key=key, queue=queue, build=build, by=by, protocol_id=protocol_id
+        )
         p = self._link.space.of_session(session)
         settings = self._link.settings
         leased = await self._link.run(

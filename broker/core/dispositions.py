@@ -153,14 +153,19 @@ class SubagentOutcome(Model):
     """
 
     SHOWN: ClassVar[tuple[str, ...]] = ("end", "ids")
+    RULES: ClassVar[dict[str, JSON]] = {
+        "properties": {"type": {"minLength": 1}},
+        "if": {"properties": {"type": {"const": "success"}}},
+        "then": {"not": {"required": ["interruptIds"]}},
+    }
 
-    end: SubagentEnd = SubagentEnd.SUCCESS
+    end: SubagentEnd
     ids: tuple[str, ...] | None = None
 
     @classmethod
     def success(cls) -> Self:
         """The work completed."""
-        return cls()
+        return cls(end=SubagentEnd.SUCCESS)
 
     @classmethod
     def suspended(cls, interrupt_ids: tuple[str, ...] | list[str] | None = None) -> Self:
@@ -170,7 +175,7 @@ class SubagentOutcome(Model):
     @classmethod
     def of_event(cls, event: dict[str, JSON]) -> Self:
         """The outcome of a SUBAGENT_FINISHED event: no `outcome` is success, a null one is refused."""
-        return cls.from_json(event["outcome"]) if "outcome" in event else cls()
+        return cls.from_json(event["outcome"]) if "outcome" in event else cls.success()
 
     @property
     def is_suspended(self) -> bool:
@@ -182,13 +187,9 @@ class SubagentOutcome(Model):
         """The interrupts a suspended subagent owns itself, or none."""
         return self.ids or ()
 
-    def to_wire(self) -> dict[str, JSON]:
-        """`{"type": "success"}` or `{"type": "suspended", "interruptIds": [...]}`."""
-        wire = super().to_wire()
-        out: dict[str, JSON] = {"type": self.end.value}
-        if "ids" in wire:
-            out["interruptIds"] = wire["ids"]
-        return out | self.unknown
+    @classmethod
+    def _wire_name(cls, name: str) -> str:
+        return {"end": "type", "ids": "interruptIds"}[name]
 
     @classmethod
     def _read(cls, data: JSON, trust: Trust) -> Self:
@@ -200,7 +201,4 @@ class SubagentOutcome(Model):
             raise InvalidInput(
                 "outcome.interruptIds", "is given on a success", "ids on a suspended outcome only"
             )
-        return super()._read({_NAMES.get(name, name): value for name, value in data.items()}, trust)
-
-
-_NAMES = {"type": "end", "interruptIds": "ids"}
+        return super()._read(data, trust)

@@ -29,6 +29,7 @@ _OBJECTS: Final[tuple[type[Model], ...]] = (
     models.InputRecord,
     models.ResultRecord,
     dispositions.CallRecord,
+    dispositions.SubagentOutcome,
     records.Resolution,
     records.InterruptRecord,
     records.RunRecord,
@@ -72,7 +73,6 @@ def complete(name: str, every: dict[str, dict[str, JSON]]) -> dict[str, JSON]:
 def _definitions() -> dict[str, dict[str, JSON]]:
     return {
         "Durability": {"type": "string", "pattern": r"^(memory|fsynced|replicated\([1-9][0-9]?\))$"},
-        "SubagentOutcome": SUBAGENT,
         **described(_UNIONS, _OBJECTS),
     }
 
@@ -163,14 +163,4 @@ _RESOLVED: Final[dict[str, JSON]] = {
     "properties": {"kind": {}, "Value": {}, "Raise": _TEXT},
     "additionalProperties": False,
     "oneOf": [{"required": ["Value"]}, {"required": ["Raise"]}],
-}
-SUBAGENT: Final[dict[str, JSON]] = {
-    "type": "object",
-    "required": ["type"],
-    "properties": {
-        "type": {"type": "string", "minLength": 1, "examples": list(dispositions.SubagentEnd)},
-        "interruptIds": {"type": "array", "items": _TEXT},
-    },
-    "if": {"properties": {"type": {"const": "success"}}},
-    "then": {"not": {"required": ["interruptIds"]}},
 }

@@ -110,6 +110,9 @@ def _records() -> dict[str, Model]:
         "input": models.InputRecord(input={"text": "hi"}, metadata={"a": 1}, protocol_ids=("run_5",)),
         "result": models.ResultRecord(result=None),
         "verdict-approve": _verdict(answers.Approve(note="fine")),
+        "verdict-carried": _verdict(
+            answers.Approve(metadata={"agui": {"metadata": {"signature": "ab12"}}}, protocol_id="run_6")
+        ),
         "verdict-edit": _verdict(answers.Edit(arguments={"amount": 4})),
         "verdict-reject": _verdict(answers.Reject(reason="over budget")),
         "verdict-respond": _verdict(answers.Respond(payload=False)),

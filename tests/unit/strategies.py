@@ -102,14 +102,15 @@ kinds: st.SearchStrategy[InterruptionKind] = st.one_of(
     st.builds(ScheduledPause, phase=st.sampled_from(Phase), node=ids),
     st.builds(lambda rest: UnknownKind(raw={**rest, "type": "quota_wait"}), json_objects),
 )
+carried = {"metadata": json_objects, "protocol_id": maybe(ids)}
 answers: st.SearchStrategy[Answer] = st.one_of(
-    st.builds(Approve, note=maybe(texts)),
-    st.builds(Edit, arguments=json_values, note=maybe(texts)),
-    st.builds(Reject, reason=texts),
-    st.builds(Respond, payload=json_values, note=maybe(texts)),
-    st.builds(Complete, value=json_values),
-    st.builds(Fail, error=texts),
-    st.builds(Cancel, reason=maybe(texts), payload=json_values),
+    st.builds(Approve, note=maybe(texts), **carried),
+    st.builds(Edit, arguments=json_values, note=maybe(texts), **carried),
+    st.builds(Reject, reason=texts, **carried),
+    st.builds(Respond, payload=json_values, note=maybe(texts), **carried),
+    st.builds(Complete, value=json_values, **carried),
+    st.builds(Fail, error=texts, **carried),
+    st.builds(Cancel, reason=maybe(texts), payload=json_values, **carried),
     st.builds(lambda rest: UnknownAnswer(raw={**rest, "kind": "delegate"}), json_objects),
 )
 dispositions: st.SearchStrategy[Disposition] = st.one_of(

@@ -7,8 +7,9 @@ from ...core.answers import Answer, Approve, Cancel, Complete, Edit, Fail, Rejec
 from ...core.digest import canonical_json
 from ...core.limits import JSON
 from ...core.models import Audience
-from ...core.policy import misfit, validate_answer
+from ...core.policy import check_schema, misfit, validate_answer
 from ...core.records import InterruptRecord
+from ...errors import InvalidInput
 from .asking import foreign_of, response_schema, takes_decision, wire_id
 from .shapes import ResumeEntry, Status
 
@@ -64,6 +65,16 @@ def _answer(record: InterruptRecord, entry: ResumeEntry, *, validate: bool) -> A
     if response_schema(question) is not None and takes_decision(question):
         raise Fault("/approved", "true or false")
     return Respond(payload=payload)
+
+
+def can_check(schema: dict[str, JSON], payload: JSON) -> bool:
+    """Whether a payload can be held against the schema of another agent, which nobody checked when it came."""
+    try:
+        check_schema(schema)
+        misfit(schema, payload)
+    except InvalidInput:
+        return False
+    return True
 
 
 def _decision(payload: dict[str, JSON]) -> Answer:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ...core.answers import AnswerKind
 from ...core.batches import Suspension
+from ...core.fields import MILLISECOND
 from ...core.kinds import ApprovalPending, Custom
 from ...core.limits import JSON
 from ...core.models import Action, Audience
@@ -133,11 +134,14 @@ def foreign_of(question: Question) -> Interrupt | None:
         return None
 
 
-def question_of(interrupt: Interrupt, action: Action | None = None) -> Question:
+def question_of(
+    interrupt: Interrupt, action: Action | None = None, *, now: datetime | None = None
+) -> Question:
     """The broker's question for an interrupt of another agent; `action` is its tool call, where it is known.
 
-    The interrupt is kept whole. A deadline that cannot be read is none. Editing is offered where the interrupt's schema
-    has `editedArgs`, for a call whose action is known.
+    The interrupt is kept whole. A deadline that cannot be read is none, one that is over (at `now`, else by this
+    machine's clock) expires the question at once. Editing is offered where the schema has `editedArgs` and the action
+    is known.
     """
     schema = interrupt.response_schema or {}
     offers = [_K.APPROVE, _K.REJECT, _K.CANCEL]
@@ -146,8 +150,10 @@ def question_of(interrupt: Interrupt, action: Action | None = None) -> Question:
     call = interrupt.tool_call_id if interrupt.reason == TOOL_CALL else None
     if call is None or schema:
         offers.append(_K.RESPOND)
-    deadline = deadline_of(interrupt)
-    when: dict[str, Any] = {"expires_in": None} if deadline is None else {"expires_at": deadline}
+    when: dict[str, Any] = {"expires_in": None}
+    if (deadline := deadline_of(interrupt)) is not None:
+        is_over = deadline <= (now or datetime.now(UTC))
+        when = {"expires_in": MILLISECOND} if is_over else {"expires_at": deadline}
     return Question(
         kind=ApprovalPending(tool_use_id=call) if call is not None else Custom(),
         payload={_KEPT: interrupt.to_json()},
@@ -209,7 +215,8 @@ def ended(run: RunRecord, asked: Sequence[InterruptRecord], run_id: str) -> RunF
         case RunState.WITHDRAWN:
             outcome = Cancelled()
         case RunState.DEAD:
-            return RunError(message=run.errors[-1] if run.errors else "the run is dead", code="dead")
+            # What its errors say names workers and places: that is for operators, not for clients.
+            return RunError(message="The run failed and is set aside.", code="dead")
         case _:
             raise InvalidInput("run", f"is {run.state}", "a run that waits or is over")
     return RunFinished(thread_id=run.session_id, run_id=run_id, result=run.result, outcome=outcome)

@@ -10,14 +10,15 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from ...core.answers import AnswerKind
 from ...core.batches import AnswerTo
 from ...core.records import InterruptRecord, RunRecord
 from ...core.states import Settlement
 from ...errors import InvalidInput
-from .answering import Fault, answer_of, message_answers, says_the_same
+from .answering import Fault, answer_of, can_check, message_answers, says_the_same
 from .asking import deadline_of, foreign_of, is_frontend, wire_id
 from .declared import version_warnings
-from .shapes import ResumeEntry, RunAgentInput, RunError, Status
+from .shapes import Interrupt, ResumeEntry, RunAgentInput, RunError, Status
 
 
 class Unknowns(StrEnum):
@@ -178,7 +179,7 @@ class _Planning:
             raise _Refused(Refusal(Code.RUN_ID_REUSED, (self.request.run_id,)))
         self._cover(questions, named)
         answers = (*(self._answer(one, entry) for one, entry in fresh), *self._complete(calls))
-        return Plan(self.run_id, answers, warnings=tuple(self.warnings))
+        return Plan(self.run_id, tuple(filter(None, answers)), warnings=tuple(self.warnings))
 
     def _replayed(self, run_id: str | None) -> Plan:
         return Plan(run_id, replayed=True, warnings=tuple(self.warnings))
@@ -217,18 +218,33 @@ class _Planning:
         if missing:
             raise _Refused(Refusal(Code.PARTIAL_RESUME if named else Code.PENDING_INTERRUPTS, missing))
 
-    def _answer(self, record: InterruptRecord, entry: ResumeEntry) -> AnswerTo:
-        foreign = foreign_of(record.interrupt)
-        if foreign is not None and foreign.expires_at is not None and deadline_of(foreign) is None:
-            self.warnings.append(f"expiresAt of {foreign.id!r} is no date; it does not expire")
+    def _answer(self, record: InterruptRecord, entry: ResumeEntry) -> AnswerTo | None:
+        validate = self._checks(foreign_of(record.interrupt), entry)
         if record.deadline is not None and record.deadline <= self.thread.now:
             self._expired(entry)
+            if AnswerKind.CANCEL not in record.interrupt.offered:  # its expiry ends it all the same
+                return None
         try:
-            answer = answer_of(record, entry, self.request.run_id, validate=self.policy.validate)
+            answer = answer_of(record, entry, self.request.run_id, validate=validate)
         except Fault as fault:
             code = Code.INVALID_PAYLOAD if fault.is_offered else Code.NOT_OFFERED
             raise _Refused(Refusal(code, (entry.interrupt_id,), fault.path, fault.allowed)) from None
         return AnswerTo(record.id, answer, seen=record.digest)
+
+    def _checks(self, foreign: Interrupt | None, entry: ResumeEntry) -> bool:
+        """Whether the payload is held against the schema of another agent's interrupt; warns of what cannot be used."""
+        if foreign is None:
+            return True
+        if foreign.expires_at is not None and deadline_of(foreign) is None:
+            self.warnings.append(f"expiresAt of {foreign.id!r} is no date; it does not expire")
+        if not self.policy.validate or foreign.response_schema is None:
+            return False
+        usable = can_check(foreign.response_schema, entry.payload)
+        if not usable:
+            self.warnings.append(
+                f"responseSchema of {foreign.id!r} cannot be used; no payload is held against it"
+            )
+        return usable
 
     def _expired(self, entry: ResumeEntry) -> None:
         if entry.status is Status.RESOLVED or not self.policy.cancel_expired:

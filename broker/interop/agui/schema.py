@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from ...core.dispositions import SubagentOutcome
 from ...core.limits import JSON
-from ...core.schema import SUBAGENT, complete, described
+from ...core.schema import complete, described
 from ...core.shape import Model
 from . import declared, shapes
 
@@ -14,6 +15,7 @@ _SHAPES: Final[tuple[type[Model], ...]] = (
     shapes.RunStarted,
     shapes.RunFinished,
     shapes.RunError,
+    SubagentOutcome,
     declared.HumanInTheLoop,
     declared.Capabilities,
 )
@@ -21,5 +23,5 @@ _SHAPES: Final[tuple[type[Model], ...]] = (
 
 def schemas() -> dict[str, dict[str, JSON]]:
     """Every shape's JSON Schema, by class name. Optional is absent, never null."""
-    every = {**described((shapes.RunOutcome,), _SHAPES), "SubagentOutcome": SUBAGENT}
+    every = described((shapes.RunOutcome,), _SHAPES)
     return {name: complete(name, every) for name in every}

@@ -17,7 +17,7 @@ async def connect(server: RunningServer, namespace: str) -> AsyncGenerator[Calla
     async with AsyncExitStack() as stack:
 
         async def connected(**options: Any) -> AsyncBroker:
-            given = {"namespace": namespace, "by": ADA, "rendering": MOVABLE} | options
+            given: dict[str, Any] = {"namespace": namespace, "by": ADA, "rendering": MOVABLE} | options
             return await stack.enter_async_context(AsyncBroker(server.url, **given))
 
         yield connected
