@@ -57,9 +57,14 @@ TextRole = Annotated[StrictStr, one_of("developer", "system", "assistant", "user
 class Described(BaseModel):
     """What the schema describes of one object: other fields are unknown, a null is no value."""
 
-    # The generator makes every name camel case; nobody makes a value by hand who could miss the names here.
+    # The generator makes every name camel case; nobody makes a value by hand who could miss the names here. Built when
+    # the first event of its kind comes, since few programs that speak AG-UI judge streams.
     model_config: ClassVar[ConfigDict] = ConfigDict(  # type: ignore[pydantic-alias]
-        extra="forbid", alias_generator=to_camel, hide_input_in_errors=True, protected_namespaces=()
+        extra="forbid",
+        alias_generator=to_camel,
+        defer_build=True,
+        hide_input_in_errors=True,
+        protected_namespaces=(),
     )
 
 
