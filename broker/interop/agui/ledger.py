@@ -257,6 +257,7 @@ def _answered(event: Mapping[str, JSON]) -> list[str]:
 
 
 def _ending(event: Mapping[str, JSON]) -> SubagentOutcome:
+    """The outcome of a shape that was checked; what else it holds is not ours to limit, as `of_event` would."""
     outcome = event.get("outcome") or {}
     is_suspended = outcome.get("type") == SubagentEnd.SUSPENDED
     return (

@@ -174,10 +174,7 @@ class Streams:
         else:
             meant = open_
         if len(meant) > 1:
-            yield (
-                Rule.CHUNK_AMBIGUOUS,
-                f"{len(meant)} items of this kind are open, none of them the main agent's",
-            )
+            yield Rule.CHUNK_AMBIGUOUS, f"it could go on with any of {', '.join(map(str, meant))}"
         elif meant:
             yield from _repeated(meant[0], event, tag)
         elif name is None or (kind is Kind.CALL and "toolCallName" not in event):
