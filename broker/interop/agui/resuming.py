@@ -185,7 +185,7 @@ class _Planning:
         return Plan(run_id, replayed=True, warnings=tuple(self.warnings))
 
     def _named(self, entries: Sequence[ResumeEntry]) -> list[tuple[InterruptRecord, ResumeEntry]]:
-        """The questions that the entries are about."""
+        """The questions that the entries are about; what is open in another run of the thread is not meant."""
         ids = [one.interrupt_id for one in entries]
         if twice := sorted({one for one in ids if ids.count(one) > 1}):
             raise _Refused(Refusal(Code.DUPLICATE_INTERRUPT_ID, tuple(twice)))
@@ -193,6 +193,10 @@ class _Planning:
         elsewhere = [one for one in ids if one in known and known[one].session_id != self.thread.id]
         if elsewhere:
             raise _Refused(Refusal(Code.WRONG_THREAD, tuple(elsewhere)))
+        mine = {one.id for one in self.thread.asked}
+        known = {
+            name: one for name, one in known.items() if one.state is not Settlement.OPEN or one.id in mine
+        }
         unknown = [one for one in ids if one not in known]
         if unknown and (self.policy.unknown is Unknowns.REFUSE or len(unknown) == len(ids)):
             raise _Refused(Refusal(Code.UNKNOWN_INTERRUPT_ID, tuple(unknown)))

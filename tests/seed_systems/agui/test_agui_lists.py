@@ -54,8 +54,11 @@ async def test_G10_only_the_latest_interrupted_run_of_the_thread_is_meant(
     new = await ask(broker, transfer("call_2"), run="run_5")
     clock.advance(timedelta(seconds=1))
     await broker.suspend("cleaner", transfer("call_3"), session="th_2")  # another agent's, by no AG-UI run
-    (mine,) = await ids(broker, new)
-    assert isinstance(await threads.receive(request(entry(mine, YES))), agui.Plan)
+    (mine,), (other,) = await ids(broker, new), await ids(broker, old)
+    assert refusal(await threads.receive(request(entry(other, YES)))) == ("UNKNOWN_INTERRUPT_ID", (other,))
+    came = await threads.receive(request(entry(mine, YES), entry(other, YES)))
+    assert isinstance(came, agui.Plan)
+    assert came.warnings == (f"interrupt {other!r} is not known; its entry was dropped",)
     assert await states(broker, old) == [Settlement.OPEN]
     assert await states(broker, new) == [Settlement.RESOLVED]
 
