@@ -116,6 +116,11 @@ class Model(BaseModel):
             reason = f"{fault.field} {fault.problem}"
         raise Corrupt(key, reason)
 
+    @classmethod
+    def _wire_name(cls, name: str) -> str:
+        """What a field is called on the wire; a foreign wire has its own spelling."""
+        return name
+
     def _head(self) -> dict[str, JSON]:
         return {}
 
@@ -232,7 +237,7 @@ def _slot(model: type[Model], name: str) -> Slot:
     required = field.is_required()
     return Slot(
         name=name,
-        wire=f"{name}{suffix}",
+        wire=f"{model._wire_name(name)}{suffix}",  # noqa: SLF001 - the same house
         type=bare,
         default=field.get_default(call_default_factory=True),
         required=required,
