@@ -16,6 +16,7 @@ from ...core.dispositions import (
     Resolved,
     UnknownDisposition,
 )
+from ...core.entries import Result
 from ...core.limits import JSON
 from ...core.models import Action, InterruptState
 from ...core.states import CallState
@@ -73,7 +74,7 @@ class CodeAct:
         A result on record comes back and its tool does not run; a call that was begun by a worker that died runs
         again under its key, unless its tool says otherwise; one that waits is asked about, once: then this raises
         `Paused`, and the handler is entered again. Raises `RosterChanged`, and `Corrupt` for a disposition that this
-        release does not know; in both cases the checkpoint is kept.
+        release does not know and nobody has given up; in both cases the checkpoint is kept.
         """
         checkpoint = self.pending
         if checkpoint is None:
@@ -81,7 +82,7 @@ class CodeAct:
         self._check_roster(checkpoint)
         match checkpoint.disposition:
             case UnknownDisposition(kind=kind):
-                raise Corrupt(self._key, f"its disposition {kind!r} is not known to this release")
+                return self._given_up(checkpoint.call.entry, kind)
             case Resolved(record=record):
                 return record
             case _:
@@ -117,6 +118,13 @@ class CodeAct:
     @property
     def _key(self) -> str:
         return self._run._leased.partition.key("state", self._run.id)  # noqa: SLF001 - the same house
+
+    def _given_up(self, entry: str, kind: str) -> ResolutionRecord:
+        """How somebody has ended a call whose disposition is not known."""
+        for one in self._run.interrupts:
+            if one.interrupt.call_id == entry:
+                return record_of(Result.of(one))
+        raise Corrupt(self._key, f"its disposition {kind!r} is not known to this release")
 
     def _check_roster(self, checkpoint: Checkpoint) -> None:
         then, now = set(checkpoint.tool_roster), set(self.roster)

@@ -7,7 +7,7 @@ newer one counts. The disposition it was written with is how things stood then; 
 import base64
 from typing import Any, Final
 
-from ...core.answers import Answer, Complete, Fail, Respond
+from ...core.answers import Answer, AnswerKind, Complete, Fail, Respond
 from ...core.dispositions import (
     AwaitingCompletion,
     AwaitingConfirmation,
@@ -68,15 +68,15 @@ def heard(checkpointed: Any) -> int:
     return int(checkpointed.get(HEARD, 0)) if isinstance(checkpointed, dict) else 0
 
 
-def question(checkpoint: Checkpoint) -> Interrupt | None:
-    """What a checkpoint waits for; None where nothing has to be asked.
+def question(checkpoint: Checkpoint, offers: tuple[AnswerKind, ...] | None = None) -> Interrupt | None:
+    """What a checkpoint waits for; None where nothing has to be asked. `offers` are the answers to a confirmation.
 
     A disposition of another version is asked about as that: it is listed, and only a cancel ends it.
     """
     call = checkpoint.call
     match checkpoint.disposition:
         case AwaitingConfirmation():
-            return Interrupt.approval(call.action, call.entry)
+            return Interrupt.approval(call.action, call.entry, offers=offers)
         case AwaitingCompletion(pending_handle=handle):
             return Interrupt.completion(call.action, call.entry, handle)
         case UnknownDisposition(kind=kind):

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, TypeAlias
 
 from ..._async.client import AsyncBroker
-from ...core.answers import Answer, Approve, Complete, Edit, Principal
+from ...core.answers import Answer, AnswerKind, Approve, Complete, Edit, Principal
 from ...core.digest import canonical_json, content_digest
 from ...core.dispositions import ResolutionRecord, Resolved
 from ...core.entries import Result
@@ -94,13 +94,17 @@ class AgentSession:
         known = await self._known(run, kept.call.entry)
         return kept.model_copy(update={"disposition": standing(kept, known, await self._ended(known))})
 
-    async def save(self, checkpoint: Checkpoint) -> Accepted | Replayed:
+    async def save(
+        self, checkpoint: Checkpoint, *, offers: tuple[AnswerKind, ...] | None = None
+    ) -> Accepted | Replayed:
         """Keeps a checkpoint in the place of the one before it, and asks what it waits for. Safe to repeat.
+
+        `offers` are the answers that its confirmation takes, where those are others than approve, reject and cancel.
 
         One that waits for nobody (`pending_result`, `resolved`) makes a run that is ready for a worker. Raises
         `Refused` with `Conflict` while a worker is at it.
         """
-        asked, run = question(checkpoint), await self._run()
+        asked, run = question(checkpoint, offers), await self._run()
         key = f"codeact-{content_digest(canonical_json([self.agent, checkpoint.to_json()]))[:32]}"
         if asked is None:
             if run is not None:
