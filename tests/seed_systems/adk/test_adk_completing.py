@@ -48,18 +48,19 @@ class Studio:
 
 @pytest.fixture
 def player(timed: AsyncBroker, clock: Clock, host: AsyncBroker) -> Player:
-    """A script that renders one video."""
-    studio = Studio(lambda: adk.AgentSession(host, "s", "airline", run_id=player.run_id))
-    player = Player(timed, clock, studio.tools, ("render_video", {"prompt": "a cat"}))
-    player.did = studio.seen
-    return player
+    """A script that renders one video. `did` is what was on record of its call at the start."""
+    made: list[Player] = []
+    studio = Studio(lambda: adk.AgentSession(host, "s", "airline", run_id=made[0].run_id))
+    made.append(Player(timed, clock, studio.tools, ("render_video", {"prompt": "a cat"})))
+    made[0].did = studio.seen
+    return made[0]
 
 
 def at(host: AsyncBroker) -> adk.AgentSession:
     return adk.AgentSession(host, "s", "airline")
 
 
-async def dispositions(session: adk.AgentSession) -> dict[str, Any]:
+async def dispositions(session: adk.AgentSession) -> Any:
     found = await session.load()
     assert found is not None
     return found.disposition.to_json()

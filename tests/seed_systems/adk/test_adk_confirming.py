@@ -333,7 +333,5 @@ async def test_a_prompt_that_was_cancelled_runs_nothing(
 
 def test_what_a_script_is_told_of_a_decision() -> None:
     assert error("x") == adk.Resolved(record=adk.Raise(error="x")).to_json()
-    assert {type(one.answer) for one in adk.Decision.all_of({"1": "approve", "2": "deny"})} == {
-        Approve,
-        Reject,
-    }
+    approved, denied = adk.Decision.all_of({"1": "approve", "2": "deny"})
+    assert (approved.answer, denied.answer) == (Approve(), Reject(reason="denied"))

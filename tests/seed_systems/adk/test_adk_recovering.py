@@ -190,7 +190,8 @@ async def test_a_disposition_that_is_not_known_stays_active_and_approves_nothing
     (told,) = await at(host).decide(*adk.Decision.all_of({"7": "approve"}))
     assert (told.accepted, told.open) == (False, True)
     assert await at(host).requests() == ()
-    for broken in ("awaiting_review", {}, None):
+    wrong: tuple[Any, ...] = ("awaiting_review", {}, None)
+    for broken in wrong:
         with pytest.raises(InvalidInput, match="disposition"):
             await at(host).apply({"codeact_pending": wire | {"disposition": broken}})
     assert await at(host).load() == kept
@@ -199,7 +200,6 @@ async def test_a_disposition_that_is_not_known_stays_active_and_approves_nothing
     (asked,) = (await host.inbox.list()).items
     assert (asked.interrupt.kind.type, asked.deadline) == ("awaiting_review", None)
     await host.cancel(asked.id, "nobody knows it")
-    player.lines = [("wire_transfer", {})]
     player.handler = resumed_alone(player)
     assert await player.go() is RunState.FINISHED
     assert "Given up by host: nobody knows it" in (await player.result())["Raise"]
@@ -345,10 +345,10 @@ async def test_input_that_comes_while_an_agent_waits_is_kept_in_order(
         ("8", ["wait", {"parts": ["make it quick"]}]),
     ):
         await session.decide(*adk.Decision.all_of({call: "approve"}))
-        state = await player.go()
+        await player.go()
         found = await session.load()
         assert (found.transcript if found is not None else said) == said
-    assert state is RunState.FINISHED
+    assert (await player.record()).state is RunState.FINISHED
     assert await host.runs.said(player.run_id) == ("wait", {"parts": ["make it quick"]})
     with pytest.raises(UnknownId):
         await session.queue("too late")
