@@ -106,7 +106,7 @@ class Runs:
         """What became of input for a run that has begun: it is kept in order, whether the run waits or is at work.
 
         Its handler reads it by `Run.said`. A closed run takes none: `Conflict`. Each call is another message; one with
-        an `op` is safe to repeat.
+        an `op` is safe to repeat. Raises `UnknownId`, `InvalidInput`, `OutOfMemory`.
         """
         p = self._partition(run_id)
         who, limits = by or self._link.by, self._link.settings.limits
