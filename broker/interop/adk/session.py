@@ -20,6 +20,7 @@ from ...core.records import InterruptRecord, RunRecord
 from ...core.states import CLOSED, CallState, RunState, Settlement
 from ...errors import InvalidInput, Refused, UnknownId
 from ...store.commands import entries, reads
+from ...store.commands.address import read_addresses, read_aliases
 from ...store.commands.entries import Known
 from .decisions import Decision, ManagedAnswer, Word, fits
 from .keeping import STATE_KEY, answered, found, frozen, question, record_of, standing
@@ -243,6 +244,18 @@ class AgentSession:
         ids = [one for run in await self._runs() for one in run.interrupt_ids]
         return list(await asyncio.gather(*map(self._broker.inbox.get, ids)))
 
+    async def _past(self, call_id: str) -> list[InterruptRecord]:
+        """What was asked about calls of that id in earlier pauses, as far as it is kept, the last one at the end."""
+        link = self._broker._link  # noqa: SLF001 - the same house
+        p = link.space.of_session(self.session)
+        addresses = await link.fetch(
+            read_addresses(p, await link.fetch(read_aliases(p, self.session, call_id)))
+        )
+        found = await link.fetch(
+            reads.read_interrupts(p, [(one.interrupt, one.verdict) for one in addresses])
+        )
+        return [one for one in found if one.agent == self.agent and self._run_id in (None, one.run_id)]
+
     async def _kept(self, run: RunRecord) -> Checkpoint | None:
         """The checkpoint as it was written."""
         link = self._broker._link  # noqa: SLF001 - the same house
@@ -276,10 +289,8 @@ class AgentSession:
     ) -> Told:
         """What became of an answer to the one question about a call that waits, or that waited last."""
         named = [one for one in await self._questions() if _call(one) == call_id]
-        if not named and (run := await self._run()) is not None:
-            known = await self._known(run, call_id)
-            if known.interrupt and not known.interrupt.startswith(EARLY):
-                named = [await self._broker.inbox.get(known.interrupt)]
+        if not named:
+            named = (await self._past(call_id))[-1:]
         if tool is not None:
             named = [one for one in named if _is_of(one, tool)]
         if not named:

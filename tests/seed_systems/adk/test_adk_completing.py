@@ -5,7 +5,18 @@ from typing import Any
 
 import pytest
 
-from broker import AlreadyDecided, AsyncBroker, Pending, Replayed, Run, RunState, Unknown, gated, long_running
+from broker import (
+    AlreadyDecided,
+    AsyncBroker,
+    Pending,
+    Replayed,
+    Run,
+    RunState,
+    Unknown,
+    current_call,
+    gated,
+    long_running,
+)
 from broker.interop import adk
 from broker.testing import RunningServer
 from tests.clients._async.journaling import Agent
@@ -93,6 +104,49 @@ async def test_the_first_result_of_a_call_is_its_result(player: Player, host: As
     assert await player.result() == [value(VIDEO)]
     late = (await session.complete(completion("render_video", None, "7"))).told[0]
     assert (late.accepted, late.stored) == (False, other.told[0].stored)
+
+
+@pytest.mark.row("A15", "A16")
+async def test_a_job_may_be_done_before_its_start_has_returned(
+    timed: AsyncBroker, clock: Clock, host: AsyncBroker
+) -> None:
+    """Its result stands on record before the question; what the start returns does not undo it."""
+    seen: list[Any] = []
+
+    @long_running
+    async def render_video(prompt: str) -> Pending:
+        await host.complete(current_call().token, VIDEO)
+        seen.append(await dispositions(adk.AgentSession(host, "s", "airline", run_id=made.run_id)))
+        return Pending(handle=prompt)
+
+    made = Player(timed, clock, [render_video], ("render_video", {"prompt": "a cat"}))
+    assert await made.start() is RunState.READY
+    assert await made.go() is RunState.FINISHED
+    assert (seen, await made.result()) == ([value(VIDEO)], [value(VIDEO)])
+
+
+@pytest.mark.row("A15")
+async def test_a_result_that_was_used_long_ago_is_told_to_whoever_sends_another(
+    timed: AsyncBroker, clock: Clock, host: AsyncBroker
+) -> None:
+    """The script waits with its next call, and its checkpoint has taken the place of the first. Off: `_past`."""
+
+    @long_running
+    async def render_video(prompt: str) -> Pending:
+        return Pending(handle=prompt)
+
+    lines = (("render_video", {"prompt": "a cat"}), ("render_video", {"prompt": "a dog"}))
+    player = Player(timed, clock, [render_video], *lines)
+    await player.start()
+    session = at(host)
+    await session.complete(completion("render_video", VIDEO, "7"))
+    assert await player.go() is RunState.WAITING
+    (late,) = (await session.complete(completion("render_video", "other", "7"))).told
+    assert isinstance(late.outcome, AlreadyDecided)
+    assert (late.accepted, late.stored) == (False, adk.Resolved(record=adk.Value(value=VIDEO)))
+    await session.complete(completion("render_video", 8, "8"))
+    assert await player.go() is RunState.FINISHED
+    assert await player.result() == [value(VIDEO), value(8)]
 
 
 @pytest.mark.row("A14")

@@ -282,6 +282,44 @@ async def test_a_checkpoint_from_a_file_goes_on_by_its_disposition(
     assert (await player.result(), bank.did) == ([result], did)
 
 
+async def test_of_two_checkpoints_the_newer_one_counts(
+    timed: AsyncBroker, clock: Clock, host: AsyncBroker, wire: dict[str, Any]
+) -> None:
+    """Saved, gone on with, and its worker dies in the next call: the script goes on from there.
+
+    Off: the numbers of the pauses in `found`.
+    """
+    did: list[str] = []
+
+    async def lookup(name: str) -> str:
+        did.append(name)
+        return made.die() if did == ["ada", "bob"] else f"found {name}"
+
+    lines = (("lookup", {"name": "ada"}), ("lookup", {"name": "bob"}))
+    made = Player(timed, clock, [lookup], *lines)
+    call = {"call_id": 7, "tool": "lookup", "args": {"name": "ada"}}
+    saved = await at(host).save(
+        adk.Checkpoint.from_json(wire | {"call": call, "snapshot": list(b"[]"), "tool_roster": ["lookup"]})
+    )
+    await at(host).decide(*adk.Decision.all_of({"7": "approve"}))
+    made.run_id = saved.run_id
+    assert await made.go() is RunState.LEASED
+    found = await at(host).load()
+    assert found is not None
+    assert (found.call.entry, found.disposition) == ("8", adk.PendingResult())
+    assert await made.go() is RunState.FINISHED
+    assert (await made.result(), did) == ([value("found ada"), value("found bob")], ["ada", "bob", "bob"])
+
+
+async def test_a_checkpoint_from_outside_is_newer_than_what_a_worker_kept_before_it(
+    player: Player, host: AsyncBroker, wire: dict[str, Any]
+) -> None:
+    await player.start()
+    later = adk.Checkpoint.from_json(wire | {"call": {"call_id": 9, "tool": "lookup", "args": {}}})
+    await at(host).save(later)
+    assert await at(host).load() == later
+
+
 async def test_another_checkpoint_takes_the_place_of_the_one_before(
     host: AsyncBroker, wire: dict[str, Any]
 ) -> None:
@@ -334,21 +372,23 @@ async def test_input_that_comes_while_an_agent_waits_is_kept_in_order(
     Off: guard `say-once`; `heard` of a checkpoint.
     """
     pay = ("wire_transfer", {"amount": 40})
-    player = Player(timed, clock, bank.tools, pay, pay, policy="always")
+    player = Player(timed, clock, bank.tools, pay, pay, pay, policy="always")
     await player.start()
     session = at(host)
     assert await session.queue("wait", op="m-1") == 1
     assert await session.queue("wait", op="m-1") == 1
     assert await at(timed).queue({"parts": ["make it quick"]}) == 2
-    for call, said in (
-        ("7", ["wait", {"parts": ["make it quick"]}]),
-        ("8", ["wait", {"parts": ["make it quick"]}]),
-    ):
+    said = ["wait", {"parts": ["make it quick"]}]
+    for call in ("7", "8"):
         await session.decide(*adk.Decision.all_of({call: "approve"}))
-        await player.go()
+        assert await player.go() is RunState.WAITING
         found = await session.load()
-        assert (found.transcript if found is not None else said) == said
-    assert (await player.record()).state is RunState.FINISHED
-    assert await host.runs.said(player.run_id) == ("wait", {"parts": ["make it quick"]})
+        assert found is not None
+        assert found.transcript == said
+        said.append(f"after {call}")
+        await session.queue(f"after {call}")
+    await session.decide(*adk.Decision.all_of({"9": "approve"}))
+    assert await player.go() is RunState.FINISHED
+    assert list(await host.runs.said(player.run_id)) == said
     with pytest.raises(UnknownId):
         await session.queue("too late")
