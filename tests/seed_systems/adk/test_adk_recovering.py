@@ -293,7 +293,9 @@ async def test_of_two_checkpoints_the_newer_one_counts(
 
     async def lookup(name: str) -> str:
         did.append(name)
-        return made.die() if did == ["ada", "bob"] else f"found {name}"
+        if did == ["ada", "bob"]:
+            made.die()
+        return f"found {name}"
 
     lines = (("lookup", {"name": "ada"}), ("lookup", {"name": "bob"}))
     made = Player(timed, clock, [lookup], *lines)
