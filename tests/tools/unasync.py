@@ -37,6 +37,7 @@ SUBSTITUTIONS: Final[tuple[tuple[str, str], ...]] = (
     # Ours, and the client's
     (r"\baclose\b", "close"),
     (r"\bAsyncBroker\b", "Broker"),
+    (r"\bAsyncAgentSession\b", "AgentSession"),
 )
 """Pattern and replacement, applied in this order to the whole text."""
 
@@ -54,7 +55,11 @@ class Pair(NamedTuple):
     twin: str
 
 
-PAIRS: Final = (Pair("broker/_async", "broker/_sync"), Pair("tests/clients/_async", "tests/clients/_sync"))
+PAIRS: Final = (
+    Pair("broker/_async", "broker/_sync"),
+    Pair("broker/interop/adk/_async", "broker/interop/adk/_sync"),
+    Pair("tests/clients/_async", "tests/clients/_sync"),
+)
 
 
 class Problem(Exception):

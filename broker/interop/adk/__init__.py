@@ -1,8 +1,8 @@
 """ADK-Rust's CodeAct: its checkpoint, dispositions and decisions, kept by the broker.
 
-`Checkpoint` is the file and the value in its session state. `AgentSession` is that state key in the broker, for hosts:
-load, save, clear, decide, complete. `CodeAct` is for workers: it freezes a script before each tool call, and goes on
-from there in any process.
+`Checkpoint` is the file and the value in its session state. `AsyncAgentSession` is that state key in the broker, for
+hosts: load, save, clear, decide, complete; `AgentSession` is its blocking twin. `CodeAct` is for workers: it freezes a
+script before each tool call, and goes on from there in any process; `BlockingCodeAct` is for plain handlers.
 """
 
 from ...core.dispositions import (
@@ -17,7 +17,10 @@ from ...core.dispositions import (
     Value,
     parse_disposition,
 )
-from .codeact import CodeAct, Rewrite, RosterChanged
+from ._async.codeact import CodeAct
+from ._async.session import AsyncAgentSession
+from ._sync.codeact import CodeAct as BlockingCodeAct
+from ._sync.session import AgentSession
 from .decisions import (
     CustomToolResult,
     Decision,
@@ -31,13 +34,16 @@ from .decisions import (
     fits,
     prompt_answer,
 )
-from .session import AgentSession, Completed, Handler, Told
+from .keeping import Rewrite, RosterChanged
 from .shapes import Checkpoint, ConfirmationRequest, FunctionResponse, PendingCall
+from .telling import Completed, Handler, Told
 
 __all__ = [
     "AgentSession",
+    "AsyncAgentSession",
     "AwaitingCompletion",
     "AwaitingConfirmation",
+    "BlockingCodeAct",
     "Checkpoint",
     "CodeAct",
     "Completed",

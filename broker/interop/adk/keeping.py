@@ -5,7 +5,9 @@ newer one counts. The disposition it was written with is how things stood then; 
 """
 
 import base64
-from typing import Any, Final
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
 from ...core.answers import Answer, AnswerKind, Complete, Fail, Respond
 from ...core.dispositions import (
@@ -24,6 +26,8 @@ from ...core.kinds import UnknownKind
 from ...core.limits import JSON
 from ...core.models import Interrupt, InterruptState, OnExpiry
 from ...core.states import CallState
+from ...core.tools import Tool
+from ...errors import RosterMismatch
 from ...store.commands.entries import Known
 from .shapes import Checkpoint
 
@@ -32,6 +36,31 @@ STATE_KEY: Final = "codeact_pending"
 FRAMEWORK: Final = "adk-rust codeact"
 """Whose bytes they are, in an `InterruptState`."""
 HEARD: Final = "heard"
+
+
+Rewrite: TypeAlias = Callable[[str, dict[str, JSON]], dict[str, JSON]]
+"""A plug-in that looks at a tool's name and arguments before anybody is asked, and gives the arguments to use."""
+
+
+@dataclass(eq=False)
+class RosterChanged(
+    RosterMismatch,
+    code="roster_mismatch",
+    says="Run {run_id!r} was frozen with other tools (gone: {gone}; new: {new}). Its checkpoint is kept: let a worker "
+    "that has the tools of then go on with it.",
+):
+    """The tools differ from those a checkpoint was frozen with. Nothing ran, and the checkpoint is kept (A18)."""
+
+    gone: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+def check_roster(run_id: str, checkpoint: Checkpoint, roster: tuple[str, ...]) -> None:
+    """Nothing, or `RosterChanged` where a worker's tools are not those of a checkpoint."""
+    then, now, call = set(checkpoint.tool_roster), set(roster), checkpoint.call
+    if then != now:
+        gone, new = tuple(sorted(then - now)), tuple(sorted(now - then))
+        raise RosterChanged(run_id, call.entry, call.tool, gone, new)
 
 
 def written(checkpoint: Checkpoint, seq: int, heard: int) -> dict[str, JSON]:
@@ -126,3 +155,10 @@ def standing(checkpoint: Checkpoint, known: Known, ended: ResolutionRecord | Non
 def _handle(checkpoint: Checkpoint) -> JSON:
     then = checkpoint.disposition
     return then.pending_handle if isinstance(then, AwaitingCompletion) else None
+
+
+def ahead(tool: Tool) -> Disposition:
+    """How a call stands before anything is done about it."""
+    if tool.gated:
+        return AwaitingConfirmation()
+    return AwaitingCompletion() if tool.long_running else PendingResult()

@@ -5,7 +5,17 @@ from typing import Any
 
 import pytest
 
-from broker import Accepted, Approve, Broker, Conflict, InvalidInput, Replayed, RunState, UnknownId, gated
+from broker import (
+    Accepted,
+    Approve,
+    Broker,
+    Conflict,
+    InvalidInput,
+    Replayed,
+    RunState,
+    UnknownId,
+    gated,
+)
 from tests.clock import Clock
 from tests.journal.asked import call
 

@@ -65,9 +65,9 @@ class Player(Agent):
         self.tools, self.lines, self.how = tools, lines, how
 
     @property
-    def session(self) -> adk.AgentSession:
+    def session(self) -> adk.AsyncAgentSession:
         """What waits for this run."""
-        return adk.AgentSession(self.broker, "s", "airline", run_id=self.run_id)
+        return adk.AsyncAgentSession(self.broker, "s", "airline", run_id=self.run_id)
 
 
 def completion(name: str, response: Any, id: str | None = None) -> dict[str, Any]:

@@ -32,7 +32,7 @@ VIDEO = {"asset": "v-9"}
 class Studio:
     """Where jobs run, and what was on record of each call at its start."""
 
-    def __init__(self, session: Callable[[], adk.AgentSession]) -> None:
+    def __init__(self, session: Callable[[], adk.AsyncAgentSession]) -> None:
         self.session = session
         self.jobs: list[str] = []
         self.seen: list[Any] = []
@@ -61,17 +61,17 @@ class Studio:
 def player(timed: AsyncBroker, clock: Clock, host: AsyncBroker) -> Player:
     """A script that renders one video. `did` is what was on record of its call at the start."""
     made: list[Player] = []
-    studio = Studio(lambda: adk.AgentSession(host, "s", "airline", run_id=made[0].run_id))
+    studio = Studio(lambda: adk.AsyncAgentSession(host, "s", "airline", run_id=made[0].run_id))
     made.append(Player(timed, clock, studio.tools, ("render_video", {"prompt": "a cat"})))
     made[0].did = studio.seen
     return made[0]
 
 
-def at(host: AsyncBroker) -> adk.AgentSession:
-    return adk.AgentSession(host, "s", "airline")
+def at(host: AsyncBroker) -> adk.AsyncAgentSession:
+    return adk.AsyncAgentSession(host, "s", "airline")
 
 
-async def dispositions(session: adk.AgentSession) -> Any:
+async def dispositions(session: adk.AsyncAgentSession) -> Any:
     found = await session.load()
     assert found is not None
     return found.disposition.to_json()
@@ -88,7 +88,7 @@ async def test_a_start_is_on_record_before_it_and_its_handle_after(player: Playe
 async def test_the_first_result_of_a_call_is_its_result(player: Player, host: AsyncBroker) -> None:
     """A second one is told what is stored, while its run waits and after."""
     await player.start()
-    session = adk.AgentSession(host, "s", "airline", run_id=player.run_id)
+    session = adk.AsyncAgentSession(host, "s", "airline", run_id=player.run_id)
     first = await session.complete(completion("render_video", VIDEO, "7"))
     again = await session.complete(completion("render_video", VIDEO, "7"))
     other = await session.complete(completion("render_video", {"asset": "v-10"}, "7"))
@@ -116,7 +116,7 @@ async def test_a_job_may_be_done_before_its_start_has_returned(
     @long_running
     async def render_video(prompt: str) -> Pending:
         await host.complete(current_call().token, VIDEO)
-        seen.append(await dispositions(adk.AgentSession(host, "s", "airline", run_id=made.run_id)))
+        seen.append(await dispositions(adk.AsyncAgentSession(host, "s", "airline", run_id=made.run_id)))
         return Pending(handle=prompt)
 
     made = Player(timed, clock, [render_video], ("render_video", {"prompt": "a cat"}))
@@ -163,7 +163,7 @@ async def test_a_result_that_was_used_long_ago_is_told_to_whoever_sends_another(
 async def test_a_result_of_something_else_is_reported_and_changes_nothing(
     player: Player, host: AsyncBroker, message: dict[str, Any]
 ) -> None:
-    """Off: the comparison of names in `AgentSession._say`."""
+    """Off: the comparison of names in `AsyncAgentSession._say`."""
     await player.start()
     done = await at(host).complete(message)
     assert isinstance(done.told[0].outcome, Unknown)
@@ -222,7 +222,7 @@ async def test_a_gated_job_waits_for_its_confirmation_and_then_for_its_end(
     studio = Studio(lambda: at(host))
     player = Player(timed, clock, studio.tools, ("shoot_film", {"script": "a dog"}))
     await player.start()
-    session = adk.AgentSession(host, "s", "airline", run_id=player.run_id)
+    session = adk.AsyncAgentSession(host, "s", "airline", run_id=player.run_id)
     states = [await dispositions(session)]
     assert not (await session.complete(completion("shoot_film", "early", "7"))).told[0].accepted
     assert studio.jobs == []

@@ -47,9 +47,9 @@ def player(timed: AsyncBroker, clock: Clock, bank: Bank) -> Player:
     return Player(timed, clock, bank.tools, LOOK, PAY, policy={"per_tool": ["wire_transfer"]})
 
 
-def hosted(host: AsyncBroker) -> adk.AgentSession:
+def hosted(host: AsyncBroker) -> adk.AsyncAgentSession:
     """The session as another process sees it: by session and agent alone."""
-    return adk.AgentSession(host, "s", "airline")
+    return adk.AsyncAgentSession(host, "s", "airline")
 
 
 @pytest.mark.row("A10")
@@ -149,7 +149,7 @@ async def test_two_calls_of_one_tool_take_two_decisions(
 async def test_a_decision_about_other_arguments_is_void(
     player: Player, bank: Bank, host: AsyncBroker
 ) -> None:
-    """Off: `fits` in `AgentSession._said`."""
+    """Off: `fits` in `AsyncAgentSession._said`."""
     await player.start()
     session = hosted(host)
     other = adk.fingerprint("wire_transfer", {"amount": 400, "to": "acct_2"})
@@ -222,14 +222,14 @@ async def test_arguments_that_an_approver_edits_are_those_that_run(
 async def test_two_agents_of_a_session_have_a_checkpoint_each(
     timed: AsyncBroker, host: AsyncBroker, wire: dict[str, Any]
 ) -> None:
-    analyst, writer = (adk.AgentSession(timed, "s_1", name) for name in ("analyst", "writer"))
+    analyst, writer = (adk.AsyncAgentSession(timed, "s_1", name) for name in ("analyst", "writer"))
     one = adk.Checkpoint.from_json(wire)
     other = adk.Checkpoint.from_json(wire | {"iteration": 9})
     await analyst.save(one)
     await writer.save(other)
-    assert await adk.AgentSession(host, "s_1", "analyst").load() == one
-    assert await adk.AgentSession(host, "s_1", "writer").load() == other
-    (told,) = await adk.AgentSession(host, "s_1", "writer").decide(*adk.Decision.all_of({"7": "deny"}))
+    assert await adk.AsyncAgentSession(host, "s_1", "analyst").load() == one
+    assert await adk.AsyncAgentSession(host, "s_1", "writer").load() == other
+    (told,) = await adk.AsyncAgentSession(host, "s_1", "writer").decide(*adk.Decision.all_of({"7": "deny"}))
     assert told.accepted
     await writer.clear()
     assert (await analyst.load(), await writer.load()) == (one, None)
@@ -247,7 +247,7 @@ async def test_a_live_handler_and_a_queued_decision_leave_the_same_record(
     for way in ("handler", "queued"):
         player = Player(timed, clock, bank.tools, PAY, policy="always")
         await player.start()
-        session = adk.AgentSession(host, "s", "airline", run_id=player.run_id)
+        session = adk.AsyncAgentSession(host, "s", "airline", run_id=player.run_id)
         if way == "handler":
             (told,) = await session.confirm(handler)
         else:

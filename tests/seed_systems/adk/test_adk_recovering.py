@@ -59,7 +59,7 @@ async def test_a_script_survives_the_death_of_its_workers(
     Off: the checkpoint ahead of the call in `CodeAct.call`; end.lua that records nothing.
     """
     started = await quick.start("analyst", session="s_1")
-    session = adk.AgentSession(quick, "s_1", "analyst", run_id=started.run_id)
+    session = adk.AsyncAgentSession(quick, "s_1", "analyst", run_id=started.run_id)
     seen = []
     for moment in ("after the effect of 7", "after end 7", "after the effect of 8"):
         assert await killed(server.url, namespace, tmp_path, moment) == -9
@@ -110,8 +110,8 @@ def player(timed: AsyncBroker, clock: Clock, bank: Bank) -> Player:
     return Player(timed, clock, bank.tools, ("wire_transfer", {"amount": 40}), policy="always")
 
 
-def at(host: AsyncBroker) -> adk.AgentSession:
-    return adk.AgentSession(host, "s", "airline")
+def at(host: AsyncBroker) -> adk.AsyncAgentSession:
+    return adk.AsyncAgentSession(host, "s", "airline")
 
 
 @pytest.mark.row("A18")
@@ -119,7 +119,7 @@ def at(host: AsyncBroker) -> adk.AgentSession:
 async def test_a_changed_roster_is_refused_and_the_checkpoint_kept(
     player: Player, bank: Bank, host: AsyncBroker, change: str
 ) -> None:
-    """Also where the tool of the call is still there. Off: `_check_roster`."""
+    """Also where the tool of the call is still there. Off: `check_roster`."""
     await player.start()
     before = await at(host).load()
     await at(host).decide(*adk.Decision.all_of({"7": "approve"}))
@@ -266,7 +266,7 @@ async def test_a_checkpoint_from_a_file_goes_on_by_its_disposition(
     """
     file = tmp_path / "codeact_pending.json"
     adk.Checkpoint.from_json(wire | {"disposition": disposition, "snapshot": list(b"[]")}).dump(file)
-    checkpoint, session = adk.Checkpoint.load(file), adk.AgentSession(player.broker, "s", "airline")
+    checkpoint, session = adk.Checkpoint.load(file), adk.AsyncAgentSession(player.broker, "s", "airline")
     saved = await session.save(checkpoint)
     kind = disposition["kind"]
     if kind.startswith("awaiting"):

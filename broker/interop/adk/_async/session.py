@@ -1,69 +1,43 @@
 """What waits for one CodeAct agent of a session, seen from outside: load, save and clear it, decide and complete."""
 
-import asyncio
-import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, TypeAlias
+from typing import Any, Final
 
-from ..._async.client import AsyncBroker
-from ...core.answers import Answer, AnswerKind, Approve, Complete, Edit, Principal
-from ...core.digest import canonical_json, content_digest
-from ...core.dispositions import ResolutionRecord, Resolved
-from ...core.entries import Result
-from ...core.kinds import ApprovalPending
-from ...core.limits import JSON, check_id, check_name
-from ...core.models import Audience
-from ...core.outcomes import Accepted, Conflict, Outcome, Replayed, Unknown
-from ...core.records import InterruptRecord, RunRecord
-from ...core.states import CLOSED, CallState, RunState, Settlement
-from ...errors import InvalidInput, Refused, UnknownId
-from ...store.commands import entries, reads
-from ...store.commands.address import read_addresses, read_aliases
-from ...store.commands.entries import Known
-from .decisions import Decision, ManagedAnswer, Word, fits
-from .keeping import STATE_KEY, answered, found, frozen, question, record_of, standing
-from .shapes import Checkpoint, ConfirmationRequest, FunctionResponse
+from ....core.answers import Answer, AnswerKind, Complete, Principal
+from ....core.digest import canonical_json, content_digest
+from ....core.dispositions import ResolutionRecord
+from ....core.entries import Result
+from ....core.limits import JSON, check_id, check_name
+from ....core.outcomes import Accepted, Conflict, Outcome, Replayed, Unknown
+from ....core.records import InterruptRecord, RunRecord
+from ....core.states import CLOSED, CallState, RunState, Settlement
+from ....core.tools import TimedOut
+from ....errors import Refused, UnknownId
+from ....store.commands import entries, reads
+from ....store.commands.address import read_addresses, read_aliases
+from ....store.commands.entries import Known
+from ..decisions import Decision, ManagedAnswer, Word, fits
+from ..keeping import STATE_KEY, answered, found, frozen, question, record_of, standing
+from ..shapes import Checkpoint, ConfirmationRequest, FunctionResponse
+from ..telling import (
+    Completed,
+    Handler,
+    Told,
+    call_of,
+    is_job,
+    is_of,
+    request_of,
+    stored,
+    waits_for_a_decision,
+)
+from ._runtime import AsyncBroker, invoke
 
-EARLY = "early_"
+EARLY: Final = "early_"
 """What a verdict's place begins with that came before its question."""
 
-Handler: TypeAlias = Callable[[ConfirmationRequest], Any]
-"""A function, async or plain, that looks at a request and says `approve` or `deny`, or an answer of the broker's."""
 
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What became of one decision or result: `outcome`, or the `error` of the handler that was to decide.
-
-    `open` says whether its question still waits, `stored` how the call ended where it has (A15).
-    """
-
-    call_id: str
-    outcome: Outcome | None = None
-    error: str | None = None
-    open: bool = False
-    stored: Resolved | None = None
-
-    @property
-    def accepted(self) -> bool:
-        """Whether this very call of ours settled it, now or when it was sent before."""
-        return self.outcome is not None and self.outcome.ok
-
-
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """What became of the results in one message, and of the turn: which calls wait, and which of them are done."""
-
-    told: tuple[Told, ...]
-    waiting: tuple[str, ...]
-    have: tuple[str, ...]
-    released: bool
-    """Whether nothing is waited for any more, so that the run goes on."""
-
-
-class AgentSession:
+class AsyncAgentSession:
     """The pending checkpoint of one agent in one session: another agent of the session has its own (A20).
 
     It acts on the agent's run that is interrupted; name a `run_id` to act on that one, also while it executes.
@@ -139,7 +113,7 @@ class AgentSession:
 
     async def requests(self) -> tuple[ConfirmationRequest, ...]:
         """What waits for a decision, in the order it was asked; the same until it is decided (A9)."""
-        return tuple([_request(one) for one in await self._questions() if _waits_for_a_decision(one)])
+        return tuple([request_of(one) for one in await self._questions() if waits_for_a_decision(one)])
 
     async def decide(self, *decisions: Decision, by: Principal | None = None) -> tuple[Told, ...]:
         """What became of each decision. One about no call that waits is `Unknown`, and releases nothing (A11).
@@ -165,22 +139,20 @@ class AgentSession:
             [
                 await self._ask(one, handler, timeout, by)
                 for one in await self._questions()
-                if _waits_for_a_decision(one)
+                if waits_for_a_decision(one)
             ]
         )
 
     async def _ask(
         self, asked: InterruptRecord, handler: Handler, timeout: timedelta | None, by: Principal | None
     ) -> Told:
-        call_id = _call(asked)
+        call_id = call_of(asked)
         try:
-            async with asyncio.timeout(timeout.total_seconds() if timeout is not None else None):
-                said = handler(_request(asked))
-                said = await said if inspect.isawaitable(said) else said
+            said = await invoke(handler, (request_of(asked),), {}, timeout)
             answer = (
                 said if isinstance(said, Answer) else Decision(call_id=call_id, decision=Word(said)).answer
             )
-        except TimeoutError:
+        except TimedOut:
             return Told(call_id, error="timeout", open=True)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises, it has not decided
             return Told(call_id, error=type(error).__name__, open=True)
@@ -195,18 +167,18 @@ class AgentSession:
         one with another id. The first result of a call counts: a second is told the one that is stored (A14, A15).
         """
         told = [await self._complete(one, by) for one in FunctionResponse.all_of(message)]
-        jobs = [one for one in await self._questions() if _is_job(one)]
-        have = tuple(_call(one) for one in jobs if one.state is not Settlement.OPEN)
+        jobs = [one for one in await self._questions() if is_job(one)]
+        have = tuple(call_of(one) for one in jobs if one.state is not Settlement.OPEN)
         run = await self._run()
         released = run is None or run.state is not RunState.WAITING
-        return Completed(tuple(told), tuple(map(_call, jobs)), have, released)
+        return Completed(tuple(told), tuple(map(call_of, jobs)), have, released)
 
     async def _complete(self, response: FunctionResponse, by: Principal | None) -> Told:
         answer = Complete(value=response.response)
         if response.id is not None:
             return await self._say(response.id, answer, by, tool=response.name)
-        jobs = [one for one in await self._questions() if _is_job(one) and one.state is Settlement.OPEN]
-        named = [one for one in jobs if _is_of(one, response.name)]
+        jobs = [one for one in await self._questions() if is_job(one) and one.state is Settlement.OPEN]
+        named = [one for one in jobs if is_of(one, response.name)]
         if len(named) != 1:
             return Told("", outcome=Unknown(id=response.name))
         return await self._said(named[0], answer, by)
@@ -232,7 +204,7 @@ class AgentSession:
     async def _runs(self) -> list[RunRecord]:
         """The runs it acts on, the one that changed last at the end."""
         ids = [self._run_id] if self._run_id is not None else await self._broker.active(self.session)
-        runs = await asyncio.gather(*map(self._broker.runs.get, ids))
+        runs = [await self._broker.runs.get(one) for one in ids]
         mine = [run for run in runs if run.agent == self.agent and run.session_id == self.session]
         return sorted(mine, key=lambda run: (run.state not in CLOSED, run.updated_at))
 
@@ -242,7 +214,7 @@ class AgentSession:
 
     async def _questions(self) -> list[InterruptRecord]:
         ids = [one for run in await self._runs() for one in run.interrupt_ids]
-        return list(await asyncio.gather(*map(self._broker.inbox.get, ids)))
+        return [await self._broker.inbox.get(one) for one in ids]
 
     async def _past(self, call_id: str) -> list[InterruptRecord]:
         """What was asked about calls of that id in earlier pauses, as far as it is kept, the last one at the end."""
@@ -288,11 +260,11 @@ class AgentSession:
         tool: str | None = None,
     ) -> Told:
         """What became of an answer to the one question about a call that waits, or that waited last."""
-        named = [one for one in await self._questions() if _call(one) == call_id]
+        named = [one for one in await self._questions() if call_of(one) == call_id]
         if not named:
             named = (await self._past(call_id))[-1:]
         if tool is not None:
-            named = [one for one in named if _is_of(one, tool)]
+            named = [one for one in named if is_of(one, tool)]
         if not named:
             return Told(call_id, outcome=Unknown(id=call_id))
         if len(named) > 1:
@@ -308,37 +280,4 @@ class AgentSession:
         else:
             outcome = await self._broker.inbox.answer(asked.id, answer, seen=asked.digest, by=by)
         now = await self._broker.inbox.get(asked.id)
-        return Told(_call(asked), outcome, open=now.state is Settlement.OPEN, stored=_stored(now))
-
-
-def _call(asked: InterruptRecord) -> str:
-    return asked.interrupt.call_id or ""
-
-
-def _is_job(asked: InterruptRecord) -> bool:
-    return asked.interrupt.addressed_to is Audience.COMPLETIONS
-
-
-def _is_of(asked: InterruptRecord, tool: str) -> bool:
-    return asked.interrupt.action is not None and asked.interrupt.action.tool == tool
-
-
-def _waits_for_a_decision(asked: InterruptRecord) -> bool:
-    return asked.state is Settlement.OPEN and isinstance(asked.interrupt.kind, ApprovalPending)
-
-
-def _request(asked: InterruptRecord) -> ConfirmationRequest:
-    action = asked.interrupt.action
-    if action is None:
-        raise InvalidInput("action", "is none", "an approval of a call")
-    return ConfirmationRequest(
-        tool_name=action.tool, function_call_id=asked.interrupt.call_id, args=action.arguments
-    )
-
-
-def _stored(asked: InterruptRecord) -> Resolved | None:
-    """How a call ended with its question; None while it is open, and where it was allowed to run."""
-    ended = asked.resolution
-    if ended is None or isinstance(ended.answer, Approve | Edit):
-        return None
-    return Resolved(record=record_of(Result.of(asked)))
+        return Told(call_of(asked), outcome, open=now.state is Settlement.OPEN, stored=stored(now))

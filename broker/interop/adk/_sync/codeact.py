@@ -1,48 +1,28 @@
+# Generated from broker/interop/adk/_async/codeact.py by tests/tools/unasync.py (make sync): do not edit.
 """A CodeAct agent in the hands of a worker: one script, one call at a time, frozen whole before each."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from ..._async.run import Run
-from ...core import questions
-from ...core.dispositions import (
-    AwaitingCompletion,
-    AwaitingConfirmation,
-    Disposition,
-    PendingResult,
+from ....core import questions
+from ....core.dispositions import (
     Raise,
     ResolutionRecord,
     Resolved,
     UnknownDisposition,
 )
-from ...core.entries import Result
-from ...core.limits import JSON
-from ...core.models import Action, InterruptState
-from ...core.states import CallState
-from ...core.toolcalls import ToolCall
-from ...core.tools import Tool
-from ...errors import Corrupt, InvalidInput, Paused, RosterMismatch
-from ...store.commands.entries import read_entry
-from .decisions import Policy
-from .keeping import found, heard, record_of, written
-from .shapes import Checkpoint, PendingCall
-
-Rewrite: TypeAlias = Callable[[str, dict[str, JSON]], dict[str, JSON]]
-"""A plug-in that looks at a tool's name and arguments before anybody is asked, and gives the arguments to use."""
-
-
-@dataclass(eq=False)
-class RosterChanged(
-    RosterMismatch,
-    code="roster_mismatch",
-    says="Run {run_id!r} was frozen with other tools (gone: {gone}; new: {new}). Its checkpoint is kept: let a worker "
-    "that has the tools of then go on with it.",
-):
-    """The tools differ from those a checkpoint was frozen with. Nothing ran, and the checkpoint is kept (A18)."""
-
-    gone: tuple[str, ...]
-    new: tuple[str, ...]
+from ....core.entries import Result
+from ....core.limits import JSON
+from ....core.models import Action, InterruptState
+from ....core.states import CallState
+from ....core.toolcalls import ToolCall
+from ....core.tools import Tool
+from ....errors import Corrupt, InvalidInput, Paused
+from ....store.commands.entries import read_entry
+from ..decisions import Policy
+from ..keeping import Rewrite, ahead, check_roster, found, heard, record_of, written
+from ..shapes import Checkpoint, PendingCall
+from ._runtime import Run
 
 
 class CodeAct:
@@ -68,7 +48,7 @@ class CodeAct:
         self.roster: tuple[str, ...] = tuple(sorted(self._tools))
         self.pending: Checkpoint | None = found(run.seq, run.checkpointed, run.state, run.input)
 
-    async def resume(self) -> ResolutionRecord:
+    def resume(self) -> ResolutionRecord:
         """What the pending call came to: `Value` or `Raise`. Continue the script from `pending.snapshot` with it.
 
         A result on record comes back and its tool does not run; a call that was begun by a worker that died runs
@@ -79,16 +59,16 @@ class CodeAct:
         checkpoint = self.pending
         if checkpoint is None:
             raise InvalidInput("pending", "is none: this run has no checkpoint", "a run with one")
-        self._check_roster(checkpoint)
+        check_roster(self._run.id, checkpoint, self.roster)
         match checkpoint.disposition:
             case UnknownDisposition(kind=kind):
                 return self._given_up(checkpoint.call.entry, kind)
             case Resolved(record=record):
                 return record
             case _:
-                return await self._result(checkpoint)
+                return self._result(checkpoint)
 
-    async def call(
+    def call(
         self, call: PendingCall, *, snapshot: bytes, iteration: int = 0, transcript: Sequence[JSON] = ()
     ) -> ResolutionRecord:
         """What a tool call of the script came to, with the script frozen before it: `Value` or `Raise`.
@@ -101,17 +81,17 @@ class CodeAct:
             return Raise(error=f"there is no tool {call.tool}")
         self.pending = Checkpoint(
             iteration=iteration, transcript=list(transcript), snapshot=snapshot, call=call,
-            disposition=_ahead(tool), tool_roster=self.roster,
+            disposition=ahead(tool), tool_roster=self.roster,
         )  # fmt: skip
-        await self._run.checkpoint(written(self.pending, self._run.seq, self._heard))
-        return await self._result(self.pending)
+        self._run.checkpoint(written(self.pending, self._run.seq, self._heard))
+        return self._result(self.pending)
 
-    async def queued(self) -> tuple[JSON, ...]:
+    def queued(self) -> tuple[JSON, ...]:
         """The inputs that came since the last checkpoint, oldest first: put them into the transcript (A21).
 
         They count as heard from the next `call` on; before that they come again at every entry.
         """
-        new = (await self._run.said())[heard(self._run.checkpointed) :]
+        new = (self._run.said())[heard(self._run.checkpointed) :]
         self._heard = heard(self._run.checkpointed) + len(new)
         return new
 
@@ -126,41 +106,26 @@ class CodeAct:
                 return record_of(Result.of(one))
         raise Corrupt(self._key, f"its disposition {kind!r} is not known to this release")
 
-    def _check_roster(self, checkpoint: Checkpoint) -> None:
-        then, now = set(checkpoint.tool_roster), set(self.roster)
-        if then != now:
-            call = checkpoint.call
-            raise RosterChanged(
-                self._run.id, call.entry, call.tool, tuple(sorted(then - now)), tuple(sorted(now - then))
-            )
-
-    async def _result(self, checkpoint: Checkpoint) -> ResolutionRecord:
+    def _result(self, checkpoint: Checkpoint) -> ResolutionRecord:
         call = checkpoint.call
         if not isinstance(call.args, dict):
             return Raise(error=f"the arguments of {call.tool} are no object")
         arguments = self._rewrite(call.tool, dict(call.args)) if self._rewrite is not None else call.args
         action = Action(tool=call.tool, arguments=arguments)
-        await self._ask_again_where_changed(action, checkpoint)
+        self._ask_again_where_changed(action, checkpoint)
         asked = ToolCall.of(call.entry, action.tool, action.arguments)
-        (result,) = await self._run._journal.calls([asked], self._tools, checkpoint.transcript)  # noqa: SLF001
+        (result,) = self._run._journal.calls([asked], self._tools, checkpoint.transcript)  # noqa: SLF001
         return record_of(result)
 
-    async def _ask_again_where_changed(self, action: Action, checkpoint: Checkpoint) -> None:
+    def _ask_again_where_changed(self, action: Action, checkpoint: Checkpoint) -> None:
         """An approval is void when the arguments changed after it: what would run now is another question."""
         run, entry = self._run, checkpoint.call.entry
         asked = next((one.interrupt.action for one in run.interrupts if one.interrupt.call_id == entry), None)
         if asked is None or asked.digest == action.digest:
             return
         read = read_entry(run._leased.partition, run.id, entry)  # noqa: SLF001 - the same house
-        if (await run._link.fetch(read)).state != CallState.AWAITING_CONFIRMATION:  # noqa: SLF001
+        if (run._link.fetch(read)).state != CallState.AWAITING_CONFIRMATION:  # noqa: SLF001
             return  # it was begun: the journal holds it to what it was begun with
         again = questions.approval(self._tools[action.tool], action, entry)
-        await run.suspend(again, state=InterruptState(context_snapshot=checkpoint.transcript))
+        run.suspend(again, state=InterruptState(context_snapshot=checkpoint.transcript))
         raise Paused(run.id)
-
-
-def _ahead(tool: Tool) -> Disposition:
-    """How a call stands before anything is done about it."""
-    if tool.gated:
-        return AwaitingConfirmation()
-    return AwaitingCompletion() if tool.long_running else PendingResult()
