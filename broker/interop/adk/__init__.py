@@ -34,9 +34,9 @@ from .decisions import (
     fits,
     prompt_answer,
 )
-from .keeping import Rewrite, RosterChanged
+from .keeping import RosterChanged
 from .shapes import Checkpoint, ConfirmationRequest, FunctionResponse, PendingCall
-from .telling import Completed, Handler, Told
+from .telling import Completed, Told
 
 __all__ = [
     "AgentSession",
@@ -52,7 +52,6 @@ __all__ = [
     "Decision",
     "Disposition",
     "FunctionResponse",
-    "Handler",
     "ManagedAnswer",
     "PendingCall",
     "PendingResult",
@@ -61,7 +60,6 @@ __all__ = [
     "Raise",
     "ResolutionRecord",
     "Resolved",
-    "Rewrite",
     "RosterChanged",
     "Told",
     "ToolConfirmation",

@@ -283,7 +283,7 @@ def fail(_: adk.ConfirmationRequest) -> str:
     ids=["hangs", "fails", "another word", "no word"],
 )
 async def test_a_handler_that_fails_leaves_the_question_open(
-    player: Player, bank: Bank, host: AsyncBroker, handler: adk.Handler, said: str
+    player: Player, bank: Bank, host: AsyncBroker, handler: Any, said: str
 ) -> None:
     await player.start()
     session = hosted(host)
