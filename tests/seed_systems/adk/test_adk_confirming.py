@@ -236,6 +236,25 @@ async def test_two_agents_of_a_session_have_a_checkpoint_each(
     assert len(await analyst.requests()) == 1
 
 
+@pytest.mark.row("A11")
+async def test_a_decision_about_a_call_of_a_run_that_is_over_says_nothing_of_another(
+    timed: AsyncBroker, clock: Clock, bank: Bank, host: AsyncBroker
+) -> None:
+    """Scripts number their calls from the beginning. Off: `mine` in `_past`."""
+    first, second = (
+        Player(timed, clock, bank.tools, *lines, policy="always") for lines in ((PAY,), (LOOK, PAY))
+    )
+    second.how = {"policy": {"per_tool": ["wire_transfer"]}}
+    await first.start()
+    (told,) = await hosted(host).decide(*adk.Decision.all_of({"7": "approve"}))
+    assert told.accepted
+    assert await first.go() is RunState.FINISHED
+    await second.start()
+    (told,) = await hosted(host).decide(*adk.Decision.all_of({"7": "approve"}))
+    assert told.outcome == Unknown(id="7")
+    assert (await second.record()).state is RunState.WAITING
+
+
 @pytest.mark.row("A23")
 async def test_a_live_handler_and_a_queued_decision_leave_the_same_record(
     timed: AsyncBroker, clock: Clock, bank: Bank, host: AsyncBroker
@@ -287,7 +306,8 @@ async def test_a_handler_that_fails_leaves_the_question_open(
 ) -> None:
     await player.start()
     session = hosted(host)
-    (told,) = await session.confirm(handler, timeout=timedelta(milliseconds=20))
+    patience = timedelta(milliseconds=20) if said == "timeout" else None
+    (told,) = await session.confirm(handler, timeout=patience)
     assert (told.call_id, told.accepted, told.error, told.open) == ("8", False, said, True)
     assert (await player.record()).state is RunState.WAITING
     (told,) = await session.confirm(lambda _: adk.prompt_answer({"outcome": "selected", "optionId": "other"}))

@@ -74,9 +74,8 @@ class AsyncAgentSession:
     ) -> Accepted | Replayed:
         """Keeps a checkpoint in the place of the one before it, and asks what it waits for. Safe to repeat.
 
-        `offers` are the answers that its confirmation takes, where those are others than approve, reject and cancel.
-
-        One that waits for nobody (`pending_result`, `resolved`) makes a run that is ready for a worker. Raises
+        One that waits for nobody (`pending_result`, `resolved`) makes a run that is ready for a worker. `offers` are
+        the answers that a confirmation takes, where not approve, reject and cancel. Raises `InvalidInput`, and
         `Refused` with `Conflict` while a worker is at it.
         """
         asked, run = question(checkpoint, offers), await self._run()
@@ -217,7 +216,10 @@ class AsyncAgentSession:
         return [await self._broker.inbox.get(one) for one in ids]
 
     async def _past(self, call_id: str) -> list[InterruptRecord]:
-        """What was asked about calls of that id in earlier pauses, as far as it is kept, the last one at the end."""
+        """What its runs asked about calls of that id in earlier pauses, as far as it is kept, the last one at the end.
+
+        Not what other runs did: scripts number their calls from the beginning.
+        """
         link = self._broker._link  # noqa: SLF001 - the same house
         p = link.space.of_session(self.session)
         addresses = await link.fetch(
@@ -226,7 +228,8 @@ class AsyncAgentSession:
         found = await link.fetch(
             reads.read_interrupts(p, [(one.interrupt, one.verdict) for one in addresses])
         )
-        return [one for one in found if one.agent == self.agent and self._run_id in (None, one.run_id)]
+        mine = {run.id for run in await self._runs()}
+        return [one for one in found if one.run_id in mine]
 
     async def _kept(self, run: RunRecord) -> Checkpoint | None:
         """The checkpoint as it was written."""
