@@ -32,7 +32,7 @@ from ..errors import (
 )
 from ..renewer import Renewal
 from ..store import prepare
-from ..store.commands import address, entries, pauses, reads, runs
+from ..store.commands import address, entries, inputs, pauses, reads, runs
 from ..store.commands.address import Address, RunAddress
 from ..store.commands.runs import Leased
 from ..store.commands.values import Command, Read
@@ -174,6 +174,13 @@ class Run(Generic[T]):
         For long runs, between calls. The handler must go on from there when it is entered again.
         """
         self._journal.cut(state)
+
+    def said(self) -> tuple[JSON, ...]:
+        """The input that came after the run was started (`Runs.say`), oldest first, up to now.
+
+        It only grows. A handler with a journal reads it in a step: `run.step(run.said)`.
+        """
+        return self._link.fetch(inputs.read_said(self._leased.partition, self.id))
 
     # The last pause --------------------------------------------------------------------------------------------
 

@@ -10,15 +10,15 @@ from ..core.answers import Principal
 from ..core.diagnosis import Why
 from ..core.digest import content_digest
 from ..core.ids import bits_of, new_nonce
-from ..core.limits import check_id, check_name, check_range
+from ..core.limits import JSON, check_id, check_json, check_name, check_range
 from ..core.models import InterruptState
 from ..core.outcomes import Outcome
 from ..core.records import RunRecord, protocol_runs
 from ..core.states import CLOSED, RunState
-from ..errors import AttemptOver, BrokerError, Corrupt, UnknownId
+from ..errors import AttemptOver, BrokerError, Corrupt, Paused, UnknownId
 from ..renewer import Renewer
 from ..store import prepare
-from ..store.commands import address, reads, runs
+from ..store.commands import address, inputs, reads, runs
 from ..store.commands.address import RunAddress
 from ..store.commands.values import Command, read_all
 from ..store.keys import Partition, Pool
@@ -104,6 +104,28 @@ class Runs:
             return runs.withdraw(p, address.at_seq(a, about), op=name, by=stored, reason=reason[:1000])
 
         return self._link.chase(make)
+
+    def say(
+        self, run_id: str, message: JSON, *, by: Principal | None = None, op: str | None = None
+    ) -> Outcome:
+        """What became of input for a run that has begun: it is kept in order, whether the run waits or is at work.
+
+        Its handler reads it by `Run.said`. A closed run takes none: `Conflict`. Each call is another message; one with
+        an `op` is safe to repeat. Raises `UnknownId`, `InvalidInput`, `OutOfMemory`.
+        """
+        p = self._partition(run_id)
+        who, limits = by or self._link.by, self._link.settings.limits
+        a = self._link.fetch(address.read_run_address(p, run_id))
+        command = inputs.say(
+            p, run_id, a.session, check_json("message", message),
+            op=prepare.check_op(op) if op is not None else f"say-{new_nonce()}",
+            by=who.to_bytes() if who else b"", most=limits.journal_entries, most_bytes=limits.record_bytes,
+        )  # fmt: skip
+        return self._link.run(command)
+
+    def said(self, run_id: str) -> tuple[JSON, ...]:
+        """The input that was said to a run after it had begun, oldest first."""
+        return self._link.fetch(inputs.read_said(self._partition(run_id), run_id))
 
     def move(self, run_id: str, queue: str, *, by: Principal | None = None) -> Outcome:
         """Takes a run, with its open questions, to another queue. Safe to repeat."""
@@ -191,7 +213,9 @@ def held(link: Link, leased: runs.Leased) -> Iterator[Run[Any]]:
                     run.release()
             raise
         except BaseException as error:
-            if run.is_paused:  # that is no error: the run goes on elsewhere when it is answered
+            if run.is_paused or (
+                isinstance(error, Paused) and not run.is_held
+            ):  # no error: it waits for somebody
                 return
             run.failed(error)
             if isinstance(error, AttemptOver):

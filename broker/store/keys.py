@@ -20,6 +20,7 @@ SEGMENTS: Final[dict[str, str]] = {
     "journal": ":journal:",
     "result": ":result:",
     "errors": ":errors:",
+    "said": ":said:",
     # records, by interrupt
     "interrupt": ":interrupt:",
     "question": ":question:",

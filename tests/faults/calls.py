@@ -103,6 +103,7 @@ CALLS: Final[dict[str, Call]] = {
     "answer to nothing": Call("answer", asked, answer_without_record, ("unknown",)),
     "withdraw": Call("withdraw", asked, lambda w: w.faulty.runs.withdraw(w.run_id, by=ADA)),
     "move": Call("move", asked, lambda w: w.faulty.runs.move(w.run_id, "slow", by=ADA)),
+    "say": Call("say", asked, lambda w: w.faulty.runs.say(w.run_id, {"n": 1}, op="m-1", by=ADA)),
     "requeue": Call("requeue", dead, lambda w: w.faulty.dead.requeue(w.run_id, by=ADA)),
     **JOURNALS,
     **FLEETS,
@@ -112,5 +113,6 @@ NEW_EACH_TIME: Final = {"start", "suspend", "adopt", "take", "lease", "renew", "
 """Calls that, made again as a whole, are another one: without a key, or about what is there only once."""
 NEW_WORK: Final = {
     "start", "start under a key", "adopt", "suspend", "suspend instead", "suspend what was answered",
+    "say",
 }  # fmt: skip
 """Calls that a full server refuses."""

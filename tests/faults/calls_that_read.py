@@ -43,6 +43,8 @@ async def of(w: World, what: str) -> Any:
             return found.cursor
         case "dead":
             return [one.id == w.run_id for one in await w.faulty.dead.list()]
+        case "said":
+            return await w.faulty.runs.said(w.run_id)
         case "counts":
             return list((await w.faulty.queue("agents").counts()).values())
         case _:
@@ -83,6 +85,7 @@ READS: Final[dict[str, Call]] = {
     "runs.get": reads(ready, lambda w: _state(w.faulty.runs.get(w.run_id)), "ready"),
     "runs.wait": reads(finished, lambda w: _state(w.faulty.wait(w.run_id, 10)), "finished"),
     "runs.state": reads(asked, state_of, "True"),
+    "runs.said": reads(asked, lambda w: of(w, "said"), "()"),
     "runs.ready": reads(ready, _count, "1"),
     "why, ready": reads(ready, why, "ready"),
     "why, waiting": reads(filming, why, "waiting"),

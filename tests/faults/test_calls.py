@@ -8,7 +8,7 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any, get_origin, get_type_hints
 
 from broker.store import namespace as namespaces
-from broker.store.commands import address, answers, entries, facts, pauses, reads, runs, sweep
+from broker.store.commands import address, answers, entries, facts, inputs, pauses, reads, runs, sweep
 from broker.store.commands.values import Command, Read
 from broker.store.scripts import names
 from broker.testing import RunningServer
@@ -17,7 +17,7 @@ from .calls import CALLS
 from .calls_that_read import READS
 from .world import new_world
 
-MODULES = (address, answers, entries, facts, pauses, reads, runs, sweep, namespaces)
+MODULES = (address, answers, entries, facts, inputs, pauses, reads, runs, sweep, namespaces)
 
 
 def makers(module: ModuleType) -> Iterator[tuple[str, CodeType]]:

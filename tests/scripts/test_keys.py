@@ -92,6 +92,7 @@ def journaled(w: World) -> None:
     end(w, lease, "c0")
     begin(w, lease, long=True)
     handle(w, lease)
+    w.put(place, "and quickly", op="m-1")
     by_token(w, place)
     w.ask(lease, approval("c2"), completion())
     w.answer(w.run_address(place).interrupts[0].interrupt)

@@ -48,6 +48,7 @@ Life = Callable[[Tape], None]
 def finishes(w: Tape) -> None:
     place, lease = w.started()
     w.ask(lease, approval("c1"), completion("c2"))
+    w.put(place, "and quickly", op="m-1")
     first, second = (a.interrupt for a in w.run_address(place).interrupts)
     w.answer(first)
     w.answer_call("c2", Complete(value=1), run=place.run, seq=1)

@@ -13,7 +13,7 @@ from broker.core.settings import Settings
 from broker.core.states import Mode
 from broker.renewer import run_command
 from broker.store import prepare
-from broker.store.commands import address, answers, pauses, reads, runs, sweep
+from broker.store.commands import address, answers, inputs, pauses, reads, runs, sweep
 from broker.store.commands.address import Address, RunAddress
 from broker.store.commands.runs import Leased, Place, Token
 from broker.store.commands.sweep import Stale
@@ -163,6 +163,13 @@ class World:
         """Sends a dead run back."""
         a = address.at_fence(self.run_address(place), fence)
         return self.do(runs.requeue(self.p, a, op=op, by=BOB.to_bytes()))
+
+    def put(self, place: Place, message: Any, *, op: str, most: int = 10) -> Outcome:
+        """Input for a run that has begun."""
+        made = inputs.say(
+            self.p, place.run, place.session, message, op=op, by=ANN.to_bytes(), most=most, most_bytes=1000
+        )
+        return self.do(made)
 
     def move(self, place: Place, queue: str) -> Outcome:
         """Takes a run to another queue."""

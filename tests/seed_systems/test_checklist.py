@@ -13,7 +13,16 @@ from .checklist import COUNTS, Checklist, rows
 def collected() -> Checklist:
     checklist = Checklist()
     code = pytest.main(
-        ["-q", "--collect-only", "-m", "row", "-p", "no:terminal", str(Path(__file__).parents[1])],
+        [
+            "-o",
+            "addopts=",
+            "--collect-only",
+            "-m",
+            "row",
+            "-p",
+            "no:terminal",
+            str(Path(__file__).parents[1]),
+        ],
         plugins=[checklist],
     )
     assert code == pytest.ExitCode.OK

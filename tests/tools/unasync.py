@@ -38,6 +38,7 @@ SUBSTITUTIONS: Final[tuple[tuple[str, str], ...]] = (
     (r"\baclose\b", "close"),
     (r"\bAsyncBroker\b", "Broker"),
     (r"\bAsyncThreads\b", "Threads"),
+    (r"\bAsyncAgentSession\b", "AgentSession"),
 )
 """Pattern and replacement, applied in this order to the whole text."""
 
@@ -58,6 +59,7 @@ class Pair(NamedTuple):
 PAIRS: Final = (
     Pair("broker/_async", "broker/_sync"),
     Pair("broker/interop/agui/_async", "broker/interop/agui/_sync"),
+    Pair("broker/interop/adk/_async", "broker/interop/adk/_sync"),
     Pair("tests/clients/_async", "tests/clients/_sync"),
 )
 

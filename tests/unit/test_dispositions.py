@@ -18,6 +18,7 @@ from broker.core.states import CallState
 from broker.errors import InvalidInput
 
 
+@pytest.mark.row("A1")
 @pytest.mark.parametrize(
     ("wire", "disposition"),
     [
@@ -38,6 +39,7 @@ def test_a1_the_six_forms(wire: JSON, disposition: JSON) -> None:
     assert disposition.kind in list(CallState)
 
 
+@pytest.mark.row("A2")
 @pytest.mark.parametrize(
     "wire",
     [
@@ -54,23 +56,27 @@ def test_a2_resolved_has_exactly_one_of_value_and_raise(wire: JSON) -> None:
         parse_disposition(wire)
 
 
+@pytest.mark.row("A2")
 def test_a2_a_null_value_is_a_result() -> None:
     wire = {"kind": "resolved", "Value": None}
     assert parse_disposition(wire) == Resolved(record=Value(value=None))
     assert parse_disposition(wire).to_wire() == wire
 
 
+@pytest.mark.row("A3")
 def test_a3_a_null_handle_reads_and_is_written_as_absent() -> None:
     assert parse_disposition({"kind": "awaiting_completion", "pending_handle": None}) == AwaitingCompletion()
     assert AwaitingCompletion(pending_handle=None).to_wire() == {"kind": "awaiting_completion"}
 
 
+@pytest.mark.row("A4")
 @pytest.mark.parametrize("wire", [{}, {"kind": None}, "pending_result", None, {"Value": 1}])
 def test_a4_a_missing_kind_or_a_bare_string_is_an_error(wire: JSON) -> None:
     with pytest.raises(InvalidInput):
         parse_disposition(wire)
 
 
+@pytest.mark.row("A4")
 def test_a4_p10_an_unknown_kind_is_kept_and_taken_for_nothing_else() -> None:
     raw = {"kind": "awaiting_review", "board": 1}
     assert parse_disposition(raw) == UnknownDisposition(raw=raw)

@@ -188,24 +188,27 @@ def read_token(p: Partition, run: str, entry: str) -> Read[str]:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the journal has of one call: the state of its record, the interrupt that asked about it, its result."""
+    """What the journal has of one call: the state of its record, who was asked about it, its result and handle."""
 
     state: str = ""
     interrupt: str = ""
     result: bytes | None = None
+    handle: JSON = None
 
 
 def read_entry(p: Partition, run: str, entry: str) -> Read[Known]:
     """What the journal has of one call; no state where it has nothing."""
-    calls = p.key("calls", run)
+    calls, journal = p.key("calls", run), p.key("journal", run)
 
     def decode_entry(replies: list[Any]) -> Known:
         if replies[0] is None:
             return Known(result=replies[1])
+        handle = decode(replies[2], key=journal)["handle"] if replies[2] else None
         match text(replies[0]).split():
             case [state, _, _, interrupt, _]:
-                return Known(state, "" if interrupt == "-" else interrupt, replies[1])
+                return Known(state, "" if interrupt == "-" else interrupt, replies[1], handle)
             case _:
                 raise Corrupt(calls, "it holds a call record of another form")
 
-    return Read((("HGET", calls, entry), ("HGET", p.key("journal", run), f"r {entry}")), decode_entry)
+    asked = (("HGET", calls, entry), *(("HGET", journal, f"{part} {entry}") for part in "rh"))
+    return Read(asked, decode_entry)

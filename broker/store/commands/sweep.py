@@ -354,10 +354,14 @@ def stale_interrupt(p: Partition, member: str, a: Address) -> Stale:
     return Stale(member, keys, ("i", a.interrupt, a.session, a.call, a.verdict, a.run))
 
 
+_LEFT: Final = ("run", "input", "state", "result", "errors", "said")
+"""What is kept of a closed run, beside its journal."""
+
+
 def stale_run(p: Partition, member: str, session: str, addresses: Sequence[Address]) -> Stale:
     """A closed run with everything that belongs to it."""
     run = member[2:]
-    keys = [p.key(kind, run) for kind in ("run", "input", "state", "calls", "journal", "result", "errors")]
+    keys = [p.key(kind, run) for kind in (*_LEFT, "calls", "journal")]
     keys.append(p.key("aliases", session))
     args: list[str | int] = ["r", run, session, len(addresses)]
     for a in addresses:

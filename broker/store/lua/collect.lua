@@ -28,7 +28,7 @@ local function drop_run()
     if call ~= '' then forget(session, call, interrupt) end
   end
   for _, call in ipairs(read('HKEYS', key('calls', id))) do forget(session, call, '~' .. id) end
-  for _, kind in ipairs({ 'run', 'input', 'state', 'calls', 'journal', 'result', 'errors' }) do write('DEL', kind, id) end
+  for _, kind in ipairs({ 'run', 'input', 'state', 'calls', 'journal', 'result', 'errors', 'said' }) do write('DEL', kind, id) end
 end
 
 -- Whether the journal of a run that is not closed has yet to read how a call ended: that lives as long as the run does.

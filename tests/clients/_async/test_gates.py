@@ -224,6 +224,7 @@ async def test_a_call_asks_before_it_runs_whatever_the_model_repeats(agent: Agen
     assert bank.paid == []
 
 
+@pytest.mark.row("A28")
 async def test_B30_B83_other_arguments_after_the_decision_run_nothing(
     timed: AsyncBroker, clock: Clock, bank: Bank
 ) -> None:

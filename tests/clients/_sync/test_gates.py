@@ -225,6 +225,7 @@ def test_a_call_asks_before_it_runs_whatever_the_model_repeats(agent: Agent, ban
     assert bank.paid == []
 
 
+@pytest.mark.row("A28")
 def test_B30_B83_other_arguments_after_the_decision_run_nothing(
     timed: Broker, clock: Clock, bank: Bank
 ) -> None:
