@@ -89,7 +89,7 @@ def test_S1_a_file_comes_back_byte_for_byte() -> None:
     ids=["compact", "newline", "escapes", "numbers", "no budgets", "a key behind", "a key before"],
 )
 def test_S1_so_does_a_file_of_another_layout(data: bytes) -> None:
-    assert json.loads(FILE) != data
+    assert data != FILE
     state = InterruptState.from_bytes(read_interrupt(data).to_bytes())
     assert write_interrupt(state) == data
 
@@ -124,7 +124,7 @@ def test_S2_each_of_the_five_keys_is_required_and_no_other(key: str) -> None:
     found = snapshot("tc_7")
     assert list(found) == REQUIRED
     for bad, problem in (({}, "is missing"), ({key: None}, "is n")):
-        with pytest.raises(InvalidInput, match=f"^{key} {problem}"):
+        with pytest.raises(InvalidInput, match=rf"^{key} {problem}"):
             read_interrupt(write({name: value for name, value in found.items() if name != key} | bad))
     assert read_interrupt(write(found | {"reason": None})).unknown == {"reason": None}
 
@@ -187,7 +187,7 @@ def test_S3_arguments_must_be_there_and_may_be_null() -> None:
     ],
 )
 def test_S8_what_does_not_parse_is_an_error_that_names_its_place(data: bytes, field: str) -> None:
-    with pytest.raises(InvalidInput, match=f"^{field}"):
+    with pytest.raises(InvalidInput, match=rf"^{field}"):
         read_interrupt(data)
 
 
@@ -197,7 +197,7 @@ def test_S8_what_does_not_parse_is_an_error_that_names_its_place(data: bytes, fi
     ["", "a:b", "a/b", "a\\b", "..", "a..b", "a\x00", "a\n", "\x7f", "a\ud800", "{a}", " a", "x" * 257],
 )
 def test_S12_ids_that_cannot_be_file_names_are_refused(session: str) -> None:
-    with pytest.raises(InvalidInput, match="^session "):
+    with pytest.raises(InvalidInput, match=r"^session "):
         check_session_id(session)
 
 
@@ -242,7 +242,7 @@ def test_S16_how_a_question_ended_in_the_words_of_swink() -> None:
     for other in (Settlement.CANCELLED, Settlement.WITHDRAWN, Settlement.SUPERSEDED):
         assert ended(other, Cancel() if other == "cancelled" else None) is None
     for answer in (Complete(value=1), Cancel()):
-        with pytest.raises(InvalidInput, match="^answer has no form in swink"):
+        with pytest.raises(InvalidInput, match=r"^answer has no form in swink"):
             write_decision(answer)
 
 
@@ -303,8 +303,8 @@ def test_null_and_absence_in_requests() -> None:
     for slot in slots(ApprovalRequest):
         less = {name: value for name, value in wire.items() if name != slot.wire}
         if slot.required:
-            with pytest.raises(InvalidInput, match=f"^{slot.wire} is missing"):
+            with pytest.raises(InvalidInput, match=rf"^{slot.wire} is missing"):
                 ApprovalRequest.from_json(less)
         if slot.required and not slot.nullable:
-            with pytest.raises(InvalidInput, match=f"^{slot.wire} is null"):
+            with pytest.raises(InvalidInput, match=rf"^{slot.wire} is null"):
                 ApprovalRequest.from_json(less | {slot.wire: None})
