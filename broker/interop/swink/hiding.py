@@ -9,7 +9,7 @@ HIDDEN: Final = "[hidden]"
 """Stands where a value was."""
 
 _SECRET: Final = re.compile(
-    r"pass(?:word|phrase|wd|code)|^pw$|^pin$|secret|token|api.?key|access.?key|private.?key|auth(?!or)|credential"
+    r"pass(?:word|phrase|wd|code)|^pw$|^pin$|secret|token|api.?key|access.?key|private.?key|auth(?!or(?!i[sz]))|credential"
     r"|cookie|bearer|signature",
     re.IGNORECASE,
 )

@@ -55,7 +55,7 @@ class Host:
     def __init__(self, broker: AsyncBroker) -> None:
         self.broker = broker
         self.ran: list[str] = []
-        self.approvals = lambda: Approvals(careful)
+        self.approvals: Callable[[], Approvals] = lambda: Approvals(careful)
         self.turns: list[list[dict[str, Any]]] = [[call("tc_7")]]
 
         @gated
