@@ -118,7 +118,7 @@ async def test_S23_no_log_line_of_a_fleet_has_a_secret(
     assert SECRET in dead.errors[0], "an operator is told; a log is not"
     with pytest.raises(InvalidInput) as refused:
         await broker.suspend("a", Interrupt(message=SECRET, payload={"x": object()}), session="t")
-    looked = [
+    looked: list[Any] = [
         dead,
         *told,
         await broker.history("s"),
