@@ -20,29 +20,35 @@ _STANDARD_INPUT = "-"
 Session = Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.", show_default=False)]
 
 
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...",
+        help=f"SESSION{SUFFIX}, a folder with such files, or - for standard input.",
+        show_default=False,
+    ),
+]
+OfSession = Annotated[
+    str | None, typer.Option(metavar="SESSION", help="Of this session, whatever the file's name is.")
+]
+ExpiresIn = Annotated[
+    str | None, typer.Option(metavar="SPAN", help="How long its questions wait; else for ever.")
+]
+Replace = Annotated[
+    bool,
+    typer.Option("--replace", help="In the place of what the session waits for now.", show_default=False),
+]
+
+
 async def import_(
     cli: Invocation,
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE...",
-            help=f"SESSION{SUFFIX}, a folder with such files, or - for standard input.",
-            show_default=False,
-        ),
-    ],
+    files: Files,
     *,
-    session: Annotated[
-        str | None, typer.Option(metavar="SESSION", help="Of this session, whatever the file's name is.")
-    ] = None,
+    session: OfSession = None,
     agent: Annotated[str, typer.Option(help="Who goes on with it.")] = "swink",
     queue: Annotated[str, typer.Option(help="In which worker pool.")] = "agents",
-    expires_in: Annotated[
-        str | None, typer.Option(metavar="SPAN", help="How long its questions wait; else for ever.")
-    ] = None,
-    replace: Annotated[
-        bool,
-        typer.Option("--replace", help="In the place of what the session waits for now.", show_default=False),
-    ] = False,
+    expires_in: ExpiresIn = None,
+    replace: Replace = False,
 ) -> None:
     """Makes pauses of swink's interrupt files; they stay where they are.
 
@@ -53,10 +59,9 @@ async def import_(
     for name, data in found.items():
         _check(name, data)
     told: list[JSON] = []
+    span = read_span("--expires-in", expires_in)
     async with cli.broker(create=True) as broker:
-        store = BrokerStore(
-            broker, agent=agent, queue=queue, expires_in=read_span("--expires-in", expires_in)
-        )
+        store = BrokerStore(broker, agent=agent, queue=queue, expires_in=span)
         for name, data in found.items():
             outcome = await store.import_file(name, data, replace=replace)
             told.append({"session": name, "outcome": outcome.to_json()})

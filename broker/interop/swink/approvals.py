@@ -58,9 +58,9 @@ class Approvals:
     def __init__(
         self, *policies: Policy, mode: ApprovalMode = ApprovalMode.SMART, trusted: Iterable[str] = ()
     ) -> None:
-        self.policies = policies
-        self.mode = mode
-        self.trusted = frozenset(trusted)
+        self.policies: tuple[Policy, ...] = policies
+        self.mode: ApprovalMode = mode
+        self.trusted: frozenset[str] = frozenset(trusted)
 
     def review(self, batch: Sequence[ApprovalRequest]) -> list[ApprovalRequest | Skip]:
         """What the policies make of a turn, before anybody is asked. Raises `TurnStopped` where one stops it."""
