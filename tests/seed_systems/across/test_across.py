@@ -155,7 +155,7 @@ async def test_X7_no_id_is_made_twice_by_brokers_that_start_again(
 async def test_X8_a_deadline_ends_the_same_whoever_finds_it_and_once(
     broker: AsyncBroker, connect: Connect, clock: Clock, sweep: Sweep
 ) -> None:
-    """Off: an expiry of its own in `answer.lua`, or guard `expire-check`, by which a second sweep ends it again."""
+    """Off: guard `deadline` of answer.lua or `withdraw-due` of withdraw.lua: each would end it in its own way."""
     ids = {}
     for name in ("read", "swept", "withdrawn"):
         ids[name] = (await broker.suspend("a", refund(expires_in=HOUR), session=name)).interrupt_ids[0]

@@ -1,14 +1,17 @@
 """A process that reads a session's interrupt again and again: `python -m ... URL-OR-FOLDER NAMESPACE SESSION ROUNDS`.
 
-Prints how often it read, and every interrupt whose parts do not belong together.
+Prints how often it read, and every interrupt whose parts do not belong together. A folder it reads as swink does, which
+knows nothing of our lock.
 """
 
 import asyncio
 import json
 import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 from broker import AsyncBroker, InterruptState
-from broker.interop.swink import BrokerStore, FileStore, InterruptStore
+from broker.interop.swink import BrokerStore, FileStore, read_interrupt
 
 
 def is_mixed(state: InterruptState) -> bool:
@@ -18,11 +21,11 @@ def is_mixed(state: InterruptState) -> bool:
     return {state.system_prompt.strip(), *calls} != {number}
 
 
-async def read(store: InterruptStore, session: str, rounds: int) -> None:
+async def read(load: Callable[[], Awaitable[InterruptState | None]], rounds: int) -> None:
     seen: set[int | None] = set()
     mixed: list[int | None] = []
     for _ in range(rounds):
-        state = await store.load(session)
+        state = await load()
         if state is not None:
             seen.add(state.interrupted_at)
             mixed += [state.interrupted_at] if is_mixed(state) else []
@@ -30,10 +33,15 @@ async def read(store: InterruptStore, session: str, rounds: int) -> None:
 
 
 async def main(where: str, namespace: str, session: str, rounds: str) -> None:
+    path = FileStore(where).path(session)
+
+    async def as_swink() -> InterruptState:
+        return read_interrupt(await asyncio.to_thread(path.read_bytes))
+
     if not namespace:
-        return await read(FileStore(where), session, int(rounds))
+        return await read(as_swink, int(rounds))
     async with AsyncBroker(where, namespace=namespace) as broker:
-        await read(BrokerStore(broker), session, int(rounds))
+        await read(partial(BrokerStore(broker).load, session), int(rounds))
     return None
 
 

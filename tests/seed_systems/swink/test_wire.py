@@ -94,6 +94,14 @@ def test_S1_so_does_a_file_of_another_layout(data: bytes) -> None:
     assert write_interrupt(state) == data
 
 
+@pytest.mark.row("S1")
+def test_S1_budgets_that_are_not_set_are_written_as_null() -> None:
+    bare = {name: value for name, value in MODEL.items() if value is not None}
+    data = write_interrupt(InterruptState(interrupted_at=1, model=bare))
+    assert json.loads(data)["model"] == MODEL
+    assert read_interrupt(write(snapshot(model=bare))).model == MODEL
+
+
 def test_a_state_that_was_changed_is_written_anew() -> None:
     state = read_interrupt(FILE + b"\n").model_copy(update={"system_prompt": "Be bold."})
     assert write_interrupt(state) == FILE.replace(b"Be careful.", b"Be bold.")
