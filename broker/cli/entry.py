@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from . import agui, answering, diagnosing, helping, looking, operating, replay, serving
+from . import agui, answering, diagnosing, helping, looking, operating, replay, serving, transfer
 from .demo.command import demo
 from .faults import INTERRUPTED, UNEXPECTED, unexpected
 from .invocation import As, Debug, Json, Namespace, Url, command, complain, silence
@@ -35,6 +35,8 @@ COMMANDS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("Operate", "requeue", operating.requeue),
     ("Operate", "move", operating.move),
     ("Operate", "withdraw", operating.withdraw),
+    ("Operate", "import", transfer.import_),
+    ("Operate", "export", transfer.export),
     ("Server", "up", serving.up),
     ("Server", "down", serving.down),
     ("Try", "demo", demo),

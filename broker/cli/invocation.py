@@ -76,18 +76,22 @@ class Invocation:
     screen: Screen = field(default_factory=Screen)
 
     @contextlib.asynccontextmanager
-    async def broker(self) -> AsyncIterator[AsyncBroker]:
-        """The broker of this command line's namespace, open. Raises what opening raises."""
+    async def broker(self, *, create: bool = False) -> AsyncIterator[AsyncBroker]:
+        """The broker of this command line's namespace, open. Raises what opening raises.
+
+        Only with `create` is a namespace made that is not there: whoever looks at one mistyped it, and must not settle
+        its settings.
+        """
         url = check_url(self.url or os.environ.get("BROKER_URL") or None)
         # The first call may start the embedded server, which blocks for a moment.
-        made = await self.screen.busy("starting the server ...", asyncio.to_thread(self._make, url))
+        made = await self.screen.busy("starting the server ...", asyncio.to_thread(self._make, url, create))
         try:
             await self.screen.busy("looking for the server ...", _opened(made, url))
             yield made
         finally:
             await made.aclose()
 
-    def _make(self, url: str | None) -> AsyncBroker:
+    def _make(self, url: str | None, create: bool) -> AsyncBroker:  # noqa: FBT001 - handed on
         wanted = any(os.environ.get(f"BROKER_{name.upper()}") for name in Settings.model_fields)
         return AsyncBroker(
             url,
@@ -95,7 +99,7 @@ class Invocation:
             settings=Settings.from_env(os.environ) if wanted else None,
             by=self.principal(),
             patience=PATIENCE_SECONDS,
-            create=False,  # whoever looks at a name that is not there mistyped it, and must not settle its settings
+            create=create,
         )
 
     def principal(self) -> Principal:

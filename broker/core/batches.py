@@ -1,7 +1,7 @@
 """What batches are made of: one pause, one answer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .answers import Answer
@@ -21,7 +21,7 @@ class Suspension:
     mode: Mode = Mode.ALL
     queue: str = "agents"
     build: str | None = None
-    input: Any = None
+    input: Any = field(default=None, repr=False)
     protocol_id: str | None = None
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..errors import InvalidInput
@@ -20,7 +20,7 @@ class ToolCall:
 
     id: str | None
     name: str
-    arguments: dict[str, JSON]
+    arguments: dict[str, JSON] = field(repr=False)
     fault: Failure | None = None
 
     @classmethod

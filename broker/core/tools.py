@@ -86,14 +86,14 @@ class Tool:
 class Done:
     """What `verify` returns for a call that did run: its result."""
 
-    result: JSON = None
+    result: JSON = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
     """What a long-running tool returns when it has started its job; `handle` is the job's own id, for people."""
 
-    handle: JSON = None
+    handle: JSON = field(default=None, repr=False)
 
 
 class TimedOut(Exception):

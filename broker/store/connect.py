@@ -7,7 +7,7 @@ seconds, and on Python 3.11 swallow cancellations. Deadlines and repeats are the
 import asyncio
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 import hiredis
@@ -247,8 +247,8 @@ class Stream:
     """A connection that the client has opened and greeted the server on, taken out of its hands."""
 
     transport: asyncio.Transport
-    parser: Any
-    held: Any
+    parser: Any = field(repr=False)
+    held: Any = field(repr=False)
     """What would close the transport if nobody held it."""
 
 

@@ -73,6 +73,7 @@ async def pressed(
     ]
 
 
+@pytest.mark.row("X1")
 async def test_R06_of_two_to_fifty_deciders_in_several_processes_one_is_accepted(
     broker: AsyncBroker, processes: Callable[..., Agents], tmp_path: Path, size: Size
 ) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from broker import (
     Approve,
     AsyncBroker,
@@ -89,6 +91,7 @@ async def test_A22_a_reset_starts_no_finished_job_again_and_late_repeats_are_tol
         assert isinstance(await broker.complete(started[0], "v-9"), Replayed)
 
 
+@pytest.mark.row("X4")
 async def test_B31_B52_a_run_that_fails_behind_its_tool_keeps_answer_and_result(
     broker: AsyncBroker, serve: Serve
 ) -> None:

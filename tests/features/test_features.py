@@ -130,6 +130,7 @@ async def test_F09_an_outsider_can_read_what_a_wait_is_about(broker: AsyncBroker
     assert (seen.action.tool, seen.action.arguments) == ("refund", {"amount": 40})
 
 
+@pytest.mark.row("X1")
 async def test_F10_the_first_of_fifty_wins_and_the_others_change_nothing(
     broker: AsyncBroker, connect: Connect
 ) -> None:
@@ -238,6 +239,7 @@ async def test_F16_the_response_schema_is_enforced(broker: AsyncBroker) -> None:
     assert isinstance(await broker.inbox.answer(one, Respond(payload={"colour": "red"})), Accepted)
 
 
+@pytest.mark.row("X5")
 async def test_F19_a_token_of_an_older_attempt_is_refused(broker: AsyncBroker, clock: Clock) -> None:
     """Off: guard `fence` of the prelude."""
     await broker.start("a", session="s")
@@ -295,6 +297,7 @@ async def test_F37_the_asker_may_withdraw_and_the_answerer_is_told(broker: Async
     assert late.by == BEN
 
 
+@pytest.mark.row("X12")
 async def test_F47_B59_B77_who_when_what_is_on_record(broker: AsyncBroker) -> None:
     """Off: `history` of the prelude."""
     one = await asked(broker)

@@ -30,6 +30,7 @@ def fill(world: World) -> None:
     world.client.config_set("maxmemory", 1)
 
 
+@pytest.mark.row("X11")
 def test_P15_R12_new_work_is_refused_and_nothing_is_written(world: World) -> None:
     new, until = world.place("new"), world.now() + 60_000_000
     longest = world.settings.keep_settled

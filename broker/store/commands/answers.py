@@ -1,7 +1,7 @@
 """What parties say about interrupts, and what they are told: answers by interrupt id or by call, and expiry."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from ...core.answers import AnswerKind, Principal
@@ -32,8 +32,8 @@ class Said:
     op: str
     kind: AnswerKind
     mark: str
-    verdict: bytes
-    by: bytes
+    verdict: bytes = field(repr=False)
+    by: bytes = field(repr=False)
     seen: str = ""
     action: str = ""
 

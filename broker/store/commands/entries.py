@@ -1,6 +1,6 @@
 """The run's journal as values: begin, end, handle, cut, and what is read of it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -37,10 +37,10 @@ class Begun:
     """
 
     told: Told
-    detail: bytes = b""
+    detail: bytes = field(default=b"", repr=False)
     attempt: int = 0
-    token: str = ""
-    verdict: Any = None
+    token: str = field(default="", repr=False)
+    verdict: Any = field(default=None, repr=False)
     """The reply to the read of its verdict, after it was written ahead and confirmed."""
 
     @property
@@ -64,7 +64,7 @@ class Entry:
     gated: bool = False
     long: bool = False
     interrupt: str = ""
-    token: str = ""
+    token: str = field(default="", repr=False)
     again: bool = False
     """Whether it may run although it was begun under an earlier lease."""
     approved: bool = False
@@ -126,7 +126,7 @@ class Ended:
     code: str
     entries: int = 0
     size: int = 0
-    stored: bytes = b""
+    stored: bytes = field(default=b"", repr=False)
 
 
 def end(leased: Leased, name: str, result: bytes, refused: str = "") -> Command[Ended]:
@@ -192,8 +192,8 @@ class Known:
 
     state: str = ""
     interrupt: str = ""
-    result: bytes | None = None
-    handle: JSON = None
+    result: bytes | None = field(default=None, repr=False)
+    handle: JSON = field(default=None, repr=False)
 
 
 def read_entry(p: Partition, run: str, entry: str) -> Read[Known]:

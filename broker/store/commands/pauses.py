@@ -23,7 +23,7 @@ class Question:
     """
 
     id: str
-    record: bytes
+    record: bytes = field(repr=False)
     kind: str
     digest: str
     offers: str
@@ -35,7 +35,7 @@ class Question:
     action: str = ""
     labels: str = ""
     early: str = "*"
-    default: tuple[str, str, str, bytes] = ("", "", "", b"")
+    default: tuple[str, str, str, bytes] = field(default=("", "", "", b""), repr=False)
 
     def args(self) -> tuple[Arg, ...]:
         """The interrupt's part of the script's arguments, in its order."""
@@ -56,7 +56,7 @@ class Pause:
     op: str
     digest: str
     seq: int
-    state: bytes
+    state: bytes = field(repr=False)
     questions: tuple[Question, ...]
     not_after: int
     longest: timedelta

@@ -1,7 +1,7 @@
 """What readers get: one interrupt, one run, pages of open interrupts, history, the fleet. Plain reads, no scripts."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.answers import Verdict
@@ -91,8 +91,8 @@ class Resume:
     Of each interrupt where it lies, and its record where its answer was handed out.
     """
 
-    input: bytes | None
-    state: bytes | None
+    input: bytes | None = field(repr=False)
+    state: bytes | None = field(repr=False)
     asked: tuple[tuple[Address, InterruptRecord | None], ...]
 
     def fits(self, ids: Sequence[str], shown: Collection[str]) -> bool:

@@ -21,8 +21,8 @@ class Place:
     session: str
     pool: Pool
     priority: int
-    input: bytes
-    by: bytes = b""
+    input: bytes = field(repr=False)
+    by: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Token:
 
     run: str
     fence: int
-    nonce: str
+    nonce: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class Leased:
     partition: Partition
     token: Token
     until: int
-    fields: dict[str, bytes]
-    ahead: Any = field(default=None, compare=False)
+    fields: dict[str, bytes] = field(repr=False)
+    ahead: Any = field(default=None, compare=False, repr=False)
     """What it goes on from (`reads.Resume`), where that was read in the same turn as the lease was taken."""
 
     def text(self, name: str) -> str:

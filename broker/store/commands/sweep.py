@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
@@ -25,7 +25,7 @@ class Due:
     stale: tuple[str, ...]
     unseen: dict[str, tuple[str, ...]]
     pools: tuple[Pool, ...]
-    strays: tuple[tuple[str, bytes], ...] = ()
+    strays: tuple[tuple[str, bytes], ...] = field(default=(), repr=False)
 
 
 _TIMER: Final = re.compile(r"[ir] .+", re.DOTALL)

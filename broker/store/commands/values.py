@@ -1,7 +1,7 @@
 """The two kinds of value a driver runs: a script call on a list of items, and a few plain reads in one write."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import chain
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -50,7 +50,7 @@ class Item:
     """What one item of a script call needs: the keys it may touch and its arguments."""
 
     keys: tuple[str, ...]
-    args: tuple[Arg, ...]
+    args: tuple[Arg, ...] = field(repr=False)
     about: About = NOTHING
 
     @property
@@ -63,7 +63,7 @@ class Item:
 class Read(Generic[T_co]):
     """A few plain commands sent in one write, and what their replies mean together."""
 
-    commands: tuple[tuple[Arg, ...], ...]
+    commands: tuple[tuple[Arg, ...], ...] = field(repr=False)
     decode: Callable[[list[Any]], T_co]
     forgiving: bool = False
     """Whether an error of one command is handed to `decode` in the place of its reply."""
@@ -95,7 +95,7 @@ class Then:
     An error of one is handed to `join` in the place of its reply.
     """
 
-    commands: tuple[tuple[Arg, ...], ...]
+    commands: tuple[tuple[Arg, ...], ...] = field(repr=False)
     join: Callable[[Any, list[Any]], Any]
 
 
@@ -216,11 +216,11 @@ class Call:
 
     partition: Partition
     script: Script
-    head: tuple[Arg, ...]
+    head: tuple[Arg, ...] = field(repr=False)
     keys: Sequence[str]
     count: int
-    flat: Sequence[Arg]
-    after: tuple[tuple[Arg, ...], ...] = ()
+    flat: Sequence[Arg] = field(repr=False)
+    after: tuple[tuple[Arg, ...], ...] = field(default=(), repr=False)
 
     def words(self, *, whole: bool) -> tuple[Arg, ...]:
         """The command: by the script's hash, or with its whole text where the server does not know it."""
