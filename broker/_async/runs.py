@@ -113,7 +113,7 @@ class Runs:
 
     @contextlib.asynccontextmanager
     async def take(self, run_id: str, *, holder: str = "take") -> AsyncIterator[Run[Any]]:
-        """A run leased to this caller for the length of the block. Raises `AlreadyLeased`, `UnknownId` if it is not ready.
+        """A run leased to this caller for the length of the block. Raises `AlreadyLeased`, `UnknownId`.
 
         The lease is renewed from a thread. A block that ends without `suspend`, `finish` or `fail` releases the run;
         one that raises fails the attempt. One that pauses is left without an error.
