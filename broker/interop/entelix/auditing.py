@@ -25,7 +25,7 @@ class AuditEvent(Model):
     at: Instant
     tenant: Id
     thread: Id
-    run_id: Id
+    run_id: Id | None = None
     interrupt_id: Id | None = None
     about: Text | None = None
     tool_use_id: Id | None = None
@@ -47,16 +47,24 @@ async def audit(broker: AsyncBroker, thread: str) -> tuple[AuditEvent, ...]:
 
 
 def _event(tenant: str, thread: str, entry: HistoryEntry, asked: str | None) -> AuditEvent:
-    kind, _, call = (asked or "").partition(" ")
-    said, _, reason = (entry.detail or "").partition(": ")
+    about, call, reason = asked, None, None
+    kind, _, of_call = (asked or "").partition(" ")
+    if kind == ApprovalPending.TAG:
+        about, call = kind, of_call
+    said, _, why = (entry.detail or "").partition(": ")
     event = _EVENTS.get(entry.event, entry.event)
-    if entry.event == "resolved":
-        event = _DECIDED.get(said.partition(",")[0], "answered")
-    elif entry.event == "leased" and entry.seq:
-        event = "resumed"
-    is_approval = kind == ApprovalPending.TAG
+    match entry.event:
+        case "resolved":
+            event, reason = _DECIDED.get(said.removeprefix("early "), "answered"), why or None
+        case "cancelled":
+            reason = why or None
+        case "parked":  # it came before its question, or its call is none of the thread's
+            call = entry.detail
+        case "leased" if entry.seq:
+            event = "resumed"
+        case _:
+            pass
     return AuditEvent(
-        event=event, at=entry.at, tenant=tenant, thread=thread, run_id=entry.run_id, interrupt_id=entry.interrupt_id,
-        about=kind if is_approval else asked, tool_use_id=call if is_approval and call else None, by=entry.by,
-        reason=reason if reason and entry.event in ("resolved", "cancelled") else None,
+        event=event, at=entry.at, tenant=tenant, thread=thread, run_id=entry.run_id or None,
+        interrupt_id=entry.interrupt_id, about=about, tool_use_id=call, by=entry.by, reason=reason,
     )  # fmt: skip

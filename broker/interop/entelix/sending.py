@@ -41,10 +41,14 @@ async def open_interrupts(
     broker: AsyncBroker, thread: str, *, run_id: str | None = None
 ) -> tuple[InterruptRecord, ...]:
     """What a thread waits for: its open interrupts with kind and payload, whichever process asked them."""
+    return tuple(one for one in await _asked(broker, thread, run_id) if one.state is Settlement.OPEN)
+
+
+async def _asked(broker: AsyncBroker, thread: str, run_id: str | None) -> list[InterruptRecord]:
+    """What the paused runs of a thread have asked at their last pause, settled or not."""
     paused = [run for run in await broker.active(thread) if run_id in (None, run)]
     runs = await asyncio.gather(*(broker.runs.get(run) for run in paused))
-    found = await asyncio.gather(*(broker.inbox.get(one) for run in runs for one in run.interrupt_ids))
-    return tuple(one for one in found if one.state is Settlement.OPEN)
+    return await asyncio.gather(*(broker.inbox.get(one) for run in runs for one in run.interrupt_ids))
 
 
 async def send(
@@ -55,26 +59,27 @@ async def send(
     by: Principal | None = None,
     run_id: str | None = None,
 ) -> Sent:
-    """What became of a command to a paused thread. The whole is checked before any of it counts (P12).
+    """What became of a command to a paused thread. The whole is checked before any of it counts.
 
-    A decision answers the open question about its call. `Resume` also approves what is no call: scheduled pauses and
+    A decision answers the question about its call. `Resume` also approves what is no call: scheduled pauses and
     custom ones. `Update` and `GoTo` settle all that is open; the graph finds the command among the answers, and a
     tool call that waited is given up, not rejected. Nothing of it settles a kind this release does not know. With
-    several paused runs in a thread, `run_id` names one. Safe to repeat. Raises `InvalidInput`, `UnknownId` where
-    nothing waits, and `Refused` with what does not fit.
+    several paused runs in a thread, `run_id` names one. Safe to repeat while the thread is paused. Raises
+    `InvalidInput`, `UnknownId` where nothing waits, and `Refused` with what does not fit.
     """
     decisions = _decisions(command)
-    waiting = await open_interrupts(broker, thread, run_id=run_id)
-    _check_one_run(waiting, command)
-    calls = {one.interrupt.call_id for one in waiting}
-    planned = [(one, answer) for one in waiting if (answer := _answer(command, decisions, one)) is not None]
+    asked = await _asked(broker, thread, run_id)
+    _check_one_run(asked, command)
+    calls = {one.interrupt.call_id: one for one in asked if one.interrupt.call_id is not None}
+    # With nothing open it is a repeat, and each answer is told what it was told before.
+    rest = [one for one in asked if one.state is Settlement.OPEN] or asked
+    planned = [(calls[id], answer) for id, answer in decisions.items() if id in calls]
+    planned += [(one, answer) for one in rest if (answer := _answer(command, one)) is not None]
     strays = {id: answer for id, answer in decisions.items() if id not in calls}
     if not planned and not strays:
-        if not waiting:
+        if not asked:
             raise UnknownId("open interrupt of thread", thread)
-        raise InvalidInput(
-            "decisions", "is missing", f"decisions about {', '.join(sorted(filter(None, calls)))}"
-        )
+        raise InvalidInput("decisions", "is missing", f"decisions about {', '.join(sorted(calls))}")
     for one, answer in planned:
         if wrong := validate_answer(one.interrupt, answer):
             raise Refused(wrong)
@@ -112,15 +117,14 @@ def _check_one_run(waiting: Sequence[InterruptRecord], command: Command) -> None
         raise InvalidInput("run_id", "is missing, and several runs of the thread are paused", ", ".join(runs))
 
 
-def _answer(command: Command, decisions: dict[str, Answer], record: InterruptRecord) -> Answer | None:
-    """What a command says about an open interrupt; None where it says nothing about it."""
-    one = record.interrupt
+def _answer(command: Command, record: InterruptRecord) -> Answer | None:
+    """What a command says about an interrupt, beside its decisions; None where it says nothing about it."""
     if isinstance(command, Update | GoTo):
         return _move(command, record)
-    if one.call_id is not None:
-        return decisions.get(one.call_id)
-    plain = isinstance(one.kind, Custom | ScheduledPause) and AnswerKind.APPROVE in one.offered
-    return Approve() if plain and isinstance(command, Resume) else None
+    one = record.interrupt
+    is_pause = one.call_id is None and isinstance(one.kind, Custom | ScheduledPause)
+    approves = isinstance(command, Resume) and is_pause and AnswerKind.APPROVE in one.offered
+    return Approve() if approves else None
 
 
 def _move(command: Command, record: InterruptRecord) -> Answer:

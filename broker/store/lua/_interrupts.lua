@@ -17,7 +17,7 @@ end
 -- What the history says of an end: the answer with its reason, where there was one, and why else.
 local function told(how)
   local said = how.said ~= '' and how.said or how.answer
-  return said and how.detail and said .. ', ' .. how.detail or said or how.detail
+  return said and how.detail and how.detail .. ' ' .. said or said or how.detail
 end
 
 -- The one place where an interrupt ends. `how`: operation, op, by, and where somebody answered: answer, mark, action and

@@ -182,7 +182,7 @@ async def test_the_history_says_what_was_asked_and_what_was_said(broker: AsyncBr
     await broker.inbox.answer_call("early", "call_1", Reject(reason="too much"))
     await broker.suspend("support", refund(), session="early")
     early = [entry.detail for entry in await broker.history("early")]
-    assert early == ["call_1", "approval_pending call_1", "reject: too much, early"]
+    assert early == ["call_1", "approval_pending call_1", "early reject: too much"]
 
 
 async def test_the_active_mark_names_the_runs_that_wait(broker: AsyncBroker) -> None:

@@ -183,7 +183,7 @@ def test_the_history_says_what_was_asked_and_what_was_said(broker: Broker) -> No
     broker.inbox.answer_call("early", "call_1", Reject(reason="too much"))
     broker.suspend("support", refund(), session="early")
     early = [entry.detail for entry in broker.history("early")]
-    assert early == ["call_1", "approval_pending call_1", "reject: too much, early"]
+    assert early == ["call_1", "approval_pending call_1", "early reject: too much"]
 
 
 def test_the_active_mark_names_the_runs_that_wait(broker: Broker) -> None:

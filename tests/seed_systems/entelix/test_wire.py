@@ -93,10 +93,19 @@ def test_E2_kind_and_payload_travel_together(kind: InterruptionKind, payload: JS
 @pytest.mark.row("E2")
 def test_E2_an_approval_shows_its_call() -> None:
     shown = entelix.approval_payload("run_5", "tu_81", "wire_transfer", {"amount": 40})
-    assert shown == {"run_id": "run_5", "tool_use_id": "tu_81", "tool": "wire_transfer", "input": {"amount": 40}}
+    assert shown == {
+        "run_id": "run_5",
+        "tool_use_id": "tu_81",
+        "tool": "wire_transfer",
+        "input": {"amount": 40},
+    }
     asked = entelix.Interrupted(ApprovalPending(tool_use_id="tu_81"), shown).question()
     assert asked.action is not None
-    assert (asked.call_id, asked.action.tool, asked.action.arguments) == ("tu_81", "wire_transfer", {"amount": 40})
+    assert (asked.call_id, asked.action.tool, asked.action.arguments) == (
+        "tu_81",
+        "wire_transfer",
+        {"amount": 40},
+    )
     assert entelix.Interrupted(ApprovalPending(tool_use_id="tu_81"), {"tool": "x"}).question().action is None
 
 
@@ -107,7 +116,10 @@ def test_what_is_raised_is_equal_by_value_and_shows_no_payload() -> None:
     assert one != entelix.Interrupted(Custom(), {"secret": True})
     assert one != entelix.Interrupted(ScheduledPause(phase=Phase.BEFORE, node="x"), {"secret": 1})
     assert "secret" not in f"{one!s} {one!r}"
-    assert str(entelix.Interrupted(ScheduledPause(phase=Phase.AFTER, node="x"))) == "It pauses here: paused after x."
+    assert (
+        str(entelix.Interrupted(ScheduledPause(phase=Phase.AFTER, node="x")))
+        == "It pauses here: paused after x."
+    )
     assert one.code == "interrupted"
     assert not isinstance(one, Exception)
 
@@ -238,7 +250,10 @@ def test_a_command_of_another_version_is_kept_whole(more: dict[str, JSON]) -> No
         ({"command": 3}, "command"),
         ({"command": "goto", "node": ""}, "node"),
         ({"command": "goto", "node": 3}, "node"),
-        ({"command": "approve_tool", "tool_use_id": "tu_81", "decision": {"reject": {}}}, "decision.reject.reason"),
+        (
+            {"command": "approve_tool", "tool_use_id": "tu_81", "decision": {"reject": {}}},
+            "decision.reject.reason",
+        ),
         ({"command": "approve_tool", "tool_use_id": "tu_81", "decision": "maybe"}, "decision"),
         ({"decisions": ["tu_81"]}, "decisions"),
         ({"decisions": {"tu_81": "maybe"}}, "decisions.tu_81"),
