@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import partial
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar
 
 from ..._async.run import Run
 from ...core.answers import Answer, Approve, Reject
@@ -77,7 +77,7 @@ def effect_of(tool: Any) -> Effect:
 class Request(Model):
     """What an approver is shown of one call."""
 
-    SHOWN = ("run_id", "tool_use_id", "tool", "effect")
+    SHOWN: ClassVar[tuple[str, ...]] = ("run_id", "tool_use_id", "tool", "effect")
 
     run_id: Id
     tool_use_id: Id
@@ -86,8 +86,12 @@ class Request(Model):
     effect: Effect
 
 
-Approver: TypeAlias = Callable[[Request], Awaitable[Answer]]
-"""Decides about one call: `Approve`, `Reject` with a reason, or `AwaitExternal`. One that raises fails the attempt."""
+class Approver(Protocol):
+    """Decides about one call: `Approve`, `Reject` with a reason, `AwaitExternal`. One that raises fails the attempt."""
+
+    def __call__(self, request: Request, /) -> Awaitable[Answer]:
+        """The decision about this call; asked once for each `tool_use_id` of a run."""
+        ...
 
 
 async def external(_: Request) -> Answer:

@@ -39,7 +39,7 @@ class Position(Model):
     `resumed`: the node is entered after a pause, so its own pause point does not fire again.
     """
 
-    SHOWN = ("node", "seq", "resumed")
+    SHOWN: ClassVar[tuple[str, ...]] = ("node", "seq", "resumed")
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"node", "state"})
     NULLABLE: ClassVar[frozenset[str]] = frozenset({"node", "state"})
 

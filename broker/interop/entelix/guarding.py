@@ -96,6 +96,10 @@ class Guard:
         asked = [one.question(**self._asked) for one in raised if isinstance(one, Interrupted)]
         return tuple({one.content_digest: one for one in asked}.values()) if len(asked) == len(raised) else ()
 
+    def _has_paused(self, suspended: Accepted | Replayed) -> bool:
+        self.suspended = suspended
+        return True
+
     def _frozen(self) -> InterruptState | None:
         return self._state() if self._state is not None else None
 
@@ -111,7 +115,7 @@ class AsyncGuard(Guard):
         state: Callable[[], InterruptState] | None = None, **asked: Any,
     ) -> None:  # fmt: skip
         super().__init__(asked, state, since)
-        self._where = where
+        self._where: Run[Any] | Thread[AsyncBroker] = where
 
     async def __aenter__(self) -> Self:
         if isinstance(self._where, Run):
@@ -127,11 +131,9 @@ class AsyncGuard(Guard):
         if not questions:
             return False
         if isinstance(where, Thread):
-            place = where.place()
-            self.suspended = await where.broker.suspend(
-                where.agent, *questions, state=self._frozen(), **place
+            return self._has_paused(
+                await where.broker.suspend(where.agent, *questions, state=self._frozen(), **where.place())
             )
-            return True
         if not where.is_paused:
             await where.suspend(*questions, state=self._frozen())
         raise _ended(where)
@@ -145,7 +147,7 @@ class BlockingGuard(Guard):
         state: Callable[[], InterruptState] | None = None, **asked: Any,
     ) -> None:  # fmt: skip
         super().__init__(asked, state, since)
-        self._where = where
+        self._where: BlockingRun[Any] | Thread[Broker] = where
 
     def __enter__(self) -> Self:
         if isinstance(self._where, BlockingRun):
@@ -161,10 +163,9 @@ class BlockingGuard(Guard):
         if not questions:
             return False
         if isinstance(where, Thread):
-            self.suspended = where.broker.suspend(
-                where.agent, *questions, state=self._frozen(), **where.place()
+            return self._has_paused(
+                where.broker.suspend(where.agent, *questions, state=self._frozen(), **where.place())
             )
-            return True
         if not where.is_paused:
             where.suspend(*questions, state=self._frozen())
         raise _ended(where)
