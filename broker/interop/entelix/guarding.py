@@ -8,13 +8,13 @@ What was answered before an earlier pause is kept in the run's journal.
 """
 
 import functools
-import inspect
 from collections.abc import Callable, Iterator
 from contextvars import Token
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeAlias, TypeVar, overload
+from weakref import WeakKeyDictionary
 
 from ..._async.client import AsyncBroker
 from ..._async.run import Run
@@ -24,8 +24,12 @@ from ...core.limits import JSON
 from ...core.models import Interrupt, InterruptState
 from ...core.outcomes import Accepted, Replayed
 from ...core.records import InterruptRecord, Resolution
+from ...core.tools import is_async
 from ...errors import InvalidInput, Paused
 from .raising import ANSWERS, Interrupted
+
+Answers: TypeAlias = list[tuple[str, Resolution]]
+"""How questions ended, by the digest of their content."""
 
 B = TypeVar("B", AsyncBroker, Broker)
 H = TypeVar("H", bound=Callable[..., Any])
@@ -60,7 +64,7 @@ class Guard:
         self._asked = asked
         self._state = state
         self._since = since
-        self._answers: list[tuple[str, Resolution]] = []
+        self._answers: Answers = []
         self._token: Token[Any] | None = None
         self.suspended: Accepted | Replayed | None = None
         """What became of the pause of a `Thread`; None while it has not paused."""
@@ -79,6 +83,11 @@ class Guard:
 
         Those of an earlier pause were recorded when the run went on from it.
         """
+        since, answers = _known.get(run, (-1, self._answers))
+        if since == self._since:  # another block of the same attempt: what it has taken is taken
+            self._answers = answers
+            return
+        _known[run] = self._since, self._answers
         for seq in range(self._since + 1, run.seq + 1):
             yield f"pause/{seq}", _rows(run.interrupts) if seq == run.seq else []
 
@@ -198,7 +207,7 @@ def guard(where: Any, *, state: Callable[[], InterruptState] | None = None, **as
 def guarded(handler: H) -> H:
     """The same handler of a run, async or plain, under a guard, for `worker.add` or as a decorator."""
     wrapped: Any
-    if inspect.iscoroutinefunction(handler):
+    if is_async(handler):
 
         @functools.wraps(handler)
         async def wrapped(run: Run[Any]) -> Any:
@@ -212,6 +221,10 @@ def guarded(handler: H) -> H:
                 return handler(run)
 
     return wrapped  # type: ignore[no-any-return]
+
+
+_known: WeakKeyDictionary[Run[Any] | BlockingRun[Any], tuple[int, Answers]] = WeakKeyDictionary()
+"""By leased run, since which pause answers were read, and those that nobody has taken yet."""
 
 
 async def _noted(rows: list[JSON]) -> JSON:

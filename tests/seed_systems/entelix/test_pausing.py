@@ -160,6 +160,23 @@ async def test_tasks_of_a_group_pause_together(broker: AsyncBroker) -> None:
     assert {one.seq for one in found} == {1}
 
 
+async def test_a_handler_may_have_several_guards(broker: AsyncBroker) -> None:
+    """One after the other and one in another. Off: `_known`."""
+
+    @guarded
+    async def handler(run: Run[Any]) -> Any:
+        async with guard(run):
+            first = said(interrupt("more?"))
+        async with guard(run), guard(run):
+            return [first, said(interrupt("more?"))]
+
+    run_id = await begin(broker, handler)
+    await respond(broker, 1)
+    assert await enter(broker, run_id, handler) is PAUSED
+    await respond(broker, 2)
+    assert await enter(broker, run_id, handler) == [1, 2]
+
+
 async def test_an_error_that_is_no_pause_goes_through(broker: AsyncBroker) -> None:
     @guarded
     async def handler(_: Run[Any]) -> Any:

@@ -266,6 +266,43 @@ def test_what_is_refused_names_its_field(wire: JSON, field: str) -> None:
     assert refused.value.field == field
 
 
+PARTS: st.SearchStrategy[Any] = st.sampled_from([
+    None, "", "x", "approve", "await_external", "reject", 1, True, [], {}, {"reject": {"reason": "no"}}, {"reject": {}},
+    {"approve": None}, {"tu_81": "approve"}, {"tu_81": "maybe"}, {"type": "custom"}, {"type": "approval_pending"},
+    {"type": "scheduled_pause", "phase": "before", "node": "x"}, "resume", "update", "goto", "approve_tool", "fork",
+])  # fmt: skip
+NAMES = (
+    "command",
+    "decision",
+    "decisions",
+    "tool_use_id",
+    "state",
+    "node",
+    "kind",
+    "payload",
+    "schema_version",
+    "body",
+)
+READERS: dict[str, Any] = {
+    "Interrupted": entelix.Interrupted.from_json,
+    "Decision": entelix.parse_decision,
+    "Command": entelix.parse_command,
+    "Envelope": entelix.open_envelope,
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+@given(data=PARTS | st.dictionaries(st.sampled_from(NAMES), PARTS))
+def test_what_is_read_fits_the_published_schema(name: str, data: JSON) -> None:
+    """And what is not read does not fit, but for the characters of ids."""
+    try:
+        READERS[name](data)
+    except InvalidInput as refused:
+        assert not checks(name, data), str(refused)  # noqa: PT017 - both ways round
+    else:
+        assert checks(name, data)
+
+
 MODELS: list[tuple[type[Model], dict[str, JSON]]] = [
     (kind, json.loads(json.dumps(wire)))
     for kind, wire in (
