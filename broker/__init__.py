@@ -64,6 +64,7 @@ from .core.settings import Settings
 from .core.states import CallState, Mode, RunState, Settlement
 from .core.tools import Call, Done, Doubt, Pending, Tool, current_call, gated, long_running, tool
 from .errors import (
+    AlreadyLeased,
     AttemptOver,
     BrokerError,
     CallFailed,
@@ -93,6 +94,7 @@ __all__ = [
     "Accepted",
     "Action",
     "AlreadyDecided",
+    "AlreadyLeased",
     "Answer",
     "AnswerKind",
     "AnswerTo",

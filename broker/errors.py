@@ -4,6 +4,7 @@
     ├── InvalidInput        a value breaks a limit or a shape; nothing was changed
     ├── UnknownId           no record with that id
     ├── Refused             an outcome other than success, where the caller asked for success or an error
+    ├── AlreadyLeased       another worker has the run
     ├── StaleLease          the lease behind a write has ended or went to another worker
     ├── JournalMismatch     a run that was entered again asks for something else than it did before
     ├── JournalFull         a run's journal has no room for another entry
@@ -43,6 +44,7 @@ ERROR_CODES: Final[dict[str, Codes]] = {
     "not_permitted": Codes(403, 3),
     "unknown": Codes(404, 4),
     "stale_lease": Codes(409, 5),
+    "already_leased": Codes(409, 16),
     "journal_mismatch": Codes(409, 12),
     "journal_full": Codes(507, 13),
     "roster_mismatch": Codes(409, 15),
@@ -151,6 +153,14 @@ class Refused(BrokerError):
         self.http: int = codes.http
         self.exit_code: int = codes.exit_code
         self.says = "The broker refused ({code}): {outcome}."
+
+
+@dataclass(eq=False)
+class AlreadyLeased(BrokerError, code="already_leased", says="Run {run_id!r} is leased to {holder!r}."):
+    """Another worker has the run. Nothing was changed; `holder` says who."""
+
+    run_id: str
+    holder: str
 
 
 @dataclass(eq=False)

@@ -14,7 +14,7 @@ from ..core.models import InterruptState
 from ..core.outcomes import Outcome
 from ..core.records import RunRecord, protocol_runs
 from ..core.states import CLOSED, RunState
-from ..errors import AttemptOver, BrokerError, Corrupt, Paused, UnknownId
+from ..errors import AlreadyLeased, AttemptOver, BrokerError, Corrupt, Paused, UnknownId
 from ..renewer import Renewer
 from ..store import prepare
 from ..store.commands import address, inputs, reads, runs
@@ -140,7 +140,7 @@ class Runs:
 
     @contextlib.asynccontextmanager
     async def take(self, run_id: str, *, holder: str = "take") -> AsyncIterator[Run[Any]]:
-        """A run leased to this caller for the length of the block. Raises `UnknownId` where it cannot be leased now.
+        """A run leased to this caller for the length of the block. Raises `AlreadyLeased`, `UnknownId`.
 
         The lease is renewed from a thread. A block that ends without `suspend`, `finish` or `fail` releases the run;
         one that raises fails the attempt. One that pauses is left without an error.
@@ -159,6 +159,9 @@ class Runs:
         if isinstance(leased, BaseException):
             raise leased
         if leased is None:
+            now = await self.get(run_id)
+            if now.state is RunState.LEASED:
+                raise AlreadyLeased(run_id, now.holder or "")
             raise UnknownId("ready run", run_id)
         async with held(self._link, leased) as run:
             yield run

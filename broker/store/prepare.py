@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from ..core.answers import Answer, AnswerKind, Edit, Principal, PrincipalKind, Verdict
+from ..core.answers import Answer, AnswerKind, Cancel, Edit, Fail, Principal, PrincipalKind, Reject, Verdict
 from ..core.digest import changed_paths, content_digest
 from ..core.ids import SEPARATOR, interrupt_id
+from ..core.kinds import ScheduledPause
 from ..core.limits import check_id, check_json
 from ..core.models import InputRecord, Interrupt, InterruptState, OnExpiry
 from ..core.outcomes import Invalid
@@ -27,6 +28,8 @@ from .keys import Pool
 
 EXPIRY_POLICY = Principal(id="policy:expiry", kind=PrincipalKind.SERVICE, verified=True)
 """Who a default answer is from."""
+REASON = 1000
+"""How many characters of a reason the history keeps; the whole is in the verdict."""
 
 
 NO_INPUT = b""
@@ -114,6 +117,7 @@ def _question(namespace: str, place: Place, seq: int, n: int, one: Interrupt, se
         offers=",".join(one.offered), expiry=one.at_expiry.value, audience=one.addressed_to.value, deadline=deadline,
         tool=one.action.tool if one.action else "", call=one.call_id or "",
         action=one.action.digest if one.action else "", labels=" ".join(one.labels),
+        label=one.kind.label if isinstance(one.kind, ScheduledPause) else "",
         early="" if one.response_schema is not None or AnswerKind.EDIT in one.offered else "*", default=default,
     )  # fmt: skip
 
@@ -160,7 +164,25 @@ def verdict_of(
     verdict = Verdict(
         interrupt_id=identity, answer=answer, by=by, op=op, seen=seen, action_digest=action, changed=changed
     ).to_bytes()  # fmt: skip
-    return Said(op, answer.kind, content_digest(verdict), verdict, by.to_bytes(), seen or "", action or "")
+    return Said(
+        op,
+        answer.kind,
+        content_digest(verdict),
+        verdict,
+        by.to_bytes(),
+        seen or "",
+        action or "",
+        _told(answer),
+    )
+
+
+def _told(answer: Answer) -> str:
+    """An answer with the reason that came with it, for the history; empty where there is none."""
+    match answer:
+        case Reject(reason=reason) | Cancel(reason=str() as reason) | Fail(error=reason):
+            return f"{answer.kind}: {reason[:REASON]}"
+        case _:
+            return ""
 
 
 def answer_op(about: str, answer: Answer, by: Principal, seen: str | None) -> str:

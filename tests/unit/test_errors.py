@@ -13,6 +13,7 @@ EXAMPLES = [
     errors.InvalidInput("queue", "is empty", "a name"),
     errors.UnknownId("run", "run_x"),
     errors.Refused(outcomes.Conflict(reason="another point")),
+    errors.AlreadyLeased("run_x", "worker-1"),
     errors.StaleLease("run_x"),
     errors.JournalMismatch("run_x", "call_1", "1:aa", "1:bb"),
     errors.JournalFull("run_x", 10_000, 123_456),

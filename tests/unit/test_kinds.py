@@ -8,6 +8,7 @@ from broker.core.models import Interrupt, OnExpiry
 from broker.errors import InvalidInput
 
 
+@pytest.mark.row("E1")
 @pytest.mark.parametrize(
     ("wire", "kind", "label"),
     [
@@ -36,6 +37,7 @@ def test_e1_the_three_kinds(wire: JSON, kind: JSON, label: str) -> None:
     assert kind.type == wire["type"]
 
 
+@pytest.mark.row("E2")
 @pytest.mark.parametrize(
     "payload",
     [
@@ -50,6 +52,7 @@ def test_e2_kind_and_payload_are_stored_together(payload: JSON) -> None:
     assert Interrupt.from_bytes(interrupt.to_bytes()) == interrupt
 
 
+@pytest.mark.row("E3")
 @pytest.mark.parametrize(
     ("wire", "field"),
     [
@@ -72,6 +75,7 @@ def test_e3_malformed_kinds_are_refused(wire: JSON, field: str) -> None:
     assert caught.value.field == field
 
 
+@pytest.mark.row("E3")
 def test_e3_an_extra_key_is_no_fault() -> None:
     kind = parse_kind({"type": "custom", "x": 1})
     assert isinstance(kind, Custom)

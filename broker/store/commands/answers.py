@@ -27,7 +27,10 @@ from .values import About, Command, Item, Reply, micros, text
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One answer as the script wants it. `action` is the digest of what may run when the answer edits it."""
+    """One answer as the script wants it. `action` is the digest of what may run when the answer edits it.
+
+    `told` is what the history says of it: empty for its kind alone.
+    """
 
     op: str
     kind: AnswerKind
@@ -36,6 +39,7 @@ class Said:
     by: bytes = field(repr=False)
     seen: str = ""
     action: str = ""
+    told: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,24 @@ def answer(p: Partition, pairs: Sequence[tuple[Address, Said]]) -> Command[Outco
     items = tuple(
         Item(
             (*settle_keys(p, a, decider=True), p.key("unknown")),
-            (a.interrupt, "", "", "", "", s.op, s.kind, s.mark, s.verdict, s.by, s.seen, s.action, "", 0, 0),
+            (
+                a.interrupt,
+                "",
+                "",
+                "",
+                "",
+                s.op,
+                s.kind,
+                s.mark,
+                s.verdict,
+                s.by,
+                s.seen,
+                s.action,
+                "",
+                0,
+                0,
+                s.told,
+            ),
             About(a.session, a.run, (a.interrupt,), s.op),
         )
         for a, s in pairs
@@ -142,7 +163,7 @@ def answer_unknown(p: Partition, interrupt: str, said: Said, longest: timedelta)
     """An answer to an interrupt nobody knows: told so, and told so again if it is sent again (rule 9)."""
     keys = (p.key("interrupt", interrupt), p.key("unknown"))
     args = (interrupt, "", "", "", "", said.op, said.kind, said.mark, said.verdict, said.by, said.seen, said.action, "",
-            0, micros(longest))  # fmt: skip
+            0, micros(longest), said.told)  # fmt: skip
     about = About(interrupts=(interrupt,), operation=said.op)
     return Command(
         "answer", p, (Item(keys, args, about),), lambda _, reply: told(reply, interrupt), confirm=True
@@ -162,7 +183,7 @@ def answer_call(
     for one in a.known:
         keys += settle_keys(p, one, decider=True)
     args = ("", a.session, a.run, a.seq or "", a.call, said.op, said.kind, said.mark, said.verdict, said.by, said.seen,
-            said.action, a.slot, not_after, micros(longest))  # fmt: skip
+            said.action, a.slot, not_after, micros(longest), said.told)  # fmt: skip
     found = {one.interrupt: one for one in a.known}
 
     def decode(_: int, reply: Reply) -> Outcome:

@@ -34,6 +34,7 @@ class Question:
     call: str = ""
     action: str = ""
     labels: str = ""
+    label: str = ""
     early: str = "*"
     default: tuple[str, str, str, bytes] = field(default=("", "", "", b""), repr=False)
 
@@ -43,7 +44,8 @@ class Question:
         fields = {
             "kind": self.kind, "tool": self.tool, "call": self.call, "action": self.action, "digest": self.digest,
             "deadline": self.deadline, "expiry": self.expiry, "audience": self.audience, "offers": self.offers,
-            "labels": self.labels, "default_kind": kind, "default_mark": mark, "default_action": action,
+            "labels": self.labels, "label": self.label, "default_kind": kind, "default_mark": mark,
+            "default_action": action,
         }  # fmt: skip
         return (self.id, self.early, verdict, self.record, packed_record(fields))
 

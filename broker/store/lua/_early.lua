@@ -11,7 +11,7 @@ end
 local function park(a, field)
   if a.not_after <= now then return { 'unknown' } end --@guard park-in-time
   if a.not_after > now + a.longest then return { 'invalid', 'not_after', '' } end --@guard park-window
-  set(map('early', a.session), field, cmsgpack.pack({ a.op, a.kind, a.mark, a.slot, a.action, a.seen, a.by }))
+  set(map('early', a.session), field, cmsgpack.pack({ a.op, a.kind, a.mark, a.slot, a.action, a.seen, a.by, a.said }))
   write('SET', 'verdict', a.slot, a.bytes)
   write('ZADD', 'retention', nil, int(now + KEEP_PARKED), 'e ' .. a.slot .. ' ' .. a.session .. '\31' .. field)
   history(a.session, 'parked', { run = a.run, seq = a.seq, by = a.by, op = a.op, digest = a.mark, detail = a.call })

@@ -14,8 +14,14 @@ local function due(i)
   return i.f.state == SET.OPEN and i.f.expiry ~= EXPIRY.WAIT and (tonumber(i.f.deadline) or now + 1) <= now
 end
 
--- The one place where an interrupt ends. `how`: operation, op, by, and where somebody answered: answer, mark, action;
--- `quiet`: the caller decides itself what becomes of the run.
+-- What the history says of an end: the answer with its reason, where there was one, and why else.
+local function told(how)
+  local said = how.said ~= '' and how.said or how.answer
+  return said and how.detail and how.detail .. ' ' .. said or said or how.detail
+end
+
+-- The one place where an interrupt ends. `how`: operation, op, by, and where somebody answered: answer, mark, action and
+-- what is said of it; `quiet`: the caller decides itself what becomes of the run.
 local function settle(i, state, how)
   local f = i.f
   move(i, how.operation, state)
@@ -36,7 +42,7 @@ local function settle(i, state, how)
     note_call(f.run, f.call, 'settle', CALL.RESOLVED, f.action or '-', i.id)
   end
   history(f.session, how.event or state, { run = f.run, seq = f.seq, interrupt = i.id, state = state, by = how.by, op = how.op,
-    digest = how.mark, detail = how.detail })
+    digest = how.mark, detail = told(how) })
   write('XADD', 'dispositions', nil, '*', 'event', state, 'interrupt', i.id, 'run', f.run, 'session', f.session)
   pending[#pending + 1] = { PUBLISH, TAG .. SEG.settled .. i.id, state }
   local r = load('run', f.run)
@@ -61,7 +67,8 @@ local function early_answer(early, field)
   local packed = early.f[field]
   if not packed then return nil end
   local said = unpacked(early.key, packed, 7)
-  return { op = said[1], kind = said[2], mark = said[3], slot = said[4], action = said[5], seen = said[6], by = said[7] }
+  return { op = said[1], kind = said[2], mark = said[3], slot = said[4], action = said[5], seen = said[6], by = said[7],
+    said = said[8] }
 end
 
 -- Ends an interrupt whose deadline has passed, as its policy says. Whoever meets it does this before telling anybody.

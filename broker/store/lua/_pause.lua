@@ -30,7 +30,7 @@ local function add(r, session, seq, q)
   end
   bump(r, 'left', 1)
   history(session, 'suspended', { run = r.id, seq = seq, interrupt = q.id, state = SET.OPEN, digest = n.digest,
-    op = f.suspend_op, detail = n.kind })
+    op = f.suspend_op, detail = n.label or n.call and n.kind .. ' ' .. n.call or n.kind })
 end
 
 -- An answer that came before its question: by (run, sequence, call), by the token of a call of the journal, or by call
@@ -54,7 +54,7 @@ local function match_early(r, session, seq, q)
         write('ZREM', 'retention', nil, 'e ' .. a.slot .. ' ' .. session .. '\31' .. field)
         set(i, 'verdict', a.slot)
         settle(i, a.kind == 'cancel' and SET.CANCELLED or SET.RESOLVED, { operation = 'answer', op = a.op, by = a.by,
-          answer = a.kind, mark = a.mark, action = action or a.action, detail = 'early' })
+          answer = a.kind, mark = a.mark, action = action or a.action, said = a.said, detail = 'early' })
       else
         -- Its verdict goes when its time is over: who suspends may not delete one.
         history(session, 'unmatched', { run = r.id, seq = seq, interrupt = q.id, by = a.by, op = a.op, digest = a.mark })

@@ -5,7 +5,7 @@
 --       default, open_queue, open_tool, open_kind, unseen
 -- ARGV  per item: size, interrupt (empty: by call), session, run, sequence, call, op, kind of answer, mark (digest of
 --       the verdict), verdict, by, seen digest, action digest (of what an edit lets run), slot of the early verdict,
---       not_after, longest window. A call with a run and no sequence is one of that run's journal
+--       not_after, longest window, what the history says of it (the kind, and the reason where there is one). A call with a run and no sequence is one of that run's journal
 -- Reply per item: accepted | replayed | parked until | unknown | conflict | invalid field allowed |
 --       settled state at answer by op (of the one who was first)
 --@use _calls
@@ -38,7 +38,7 @@ local function decide(i, a)
   write('SET', 'verdict', i.id, a.bytes)
   set(i, 'verdict', i.id)
   settle(i, a.kind == 'cancel' and SET.CANCELLED or SET.RESOLVED, { operation = 'answer', op = a.op, by = a.by,
-    answer = a.kind, mark = a.mark, action = a.action })
+    answer = a.kind, mark = a.mark, action = a.action, said = a.said })
   return { 'accepted', i.id, f.state, f.at }
 end
 
@@ -92,7 +92,7 @@ end
 return each(function()
   local a = {}
   for _, name in ipairs({ 'interrupt', 'session', 'run', 'seq', 'call', 'op', 'kind', 'mark', 'bytes', 'by', 'seen', 'action',
-    'slot', 'not_after', 'longest' }) do a[name] = arg() end
+    'slot', 'not_after', 'longest', 'said' }) do a[name] = arg() end
   a.not_after, a.longest = tonumber(a.not_after), tonumber(a.longest)
   if a.interrupt == '' then return by_call(a) end
   local i = load('interrupt', a.interrupt)

@@ -1,6 +1,7 @@
 """Open unions may grow in a minor release: a `match` without `case _` is an error today, not a surprise tomorrow."""
 
 from broker import Answer, ApprovalPending, Approve, Custom, Edit, InterruptionKind, Reject, ScheduledPause
+from broker.interop import entelix
 
 
 def every_kind_known_today(kind: InterruptionKind) -> str:  # E: return
@@ -33,3 +34,15 @@ def some_answers(answer: Answer) -> bool:  # E: return
 
 def a_kind_is_not_its_word() -> InterruptionKind:
     return "custom"  # E: return-value
+
+
+def every_command_known_today(command: entelix.Command) -> str:  # E: return
+    match command:  # E: exhaustive-match
+        case entelix.Resume() | entelix.ApproveTool() | entelix.Update():
+            return "here"
+        case entelix.GoTo(node=node):
+            return node
+
+
+async def how_a_question_ended() -> str:
+    return entelix.interrupt({"ask": "go on?"}).answer  # E: return-value

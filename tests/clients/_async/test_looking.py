@@ -4,11 +4,14 @@ import pytest
 
 from broker import (
     Action,
+    Answer,
     Approve,
     AsyncBroker,
+    Cancel,
     Interrupt,
     InvalidInput,
     Phase,
+    Reject,
     Resolution,
     RunRecord,
     RunState,
@@ -161,6 +164,25 @@ async def test_the_history_says_who_did_what(broker: AsyncBroker) -> None:
     assert await broker.history("nobody") == ()
     with pytest.raises(InvalidInput):
         await broker.history("s", limit=0)
+
+
+async def test_the_history_says_what_was_asked_and_what_was_said(broker: AsyncBroker) -> None:
+    """Off: `said` and `label` not passed to the scripts. Texts are cut, early answers keep their reason."""
+    before = ScheduledPause(phase=Phase.BEFORE, node="quote")
+    told: list[tuple[Interrupt, Answer, list[str | None]]] = [
+        (Interrupt(kind=before), Approve(), ["paused before quote", "approve"]),
+        (refund(), Reject(reason="x" * 1001), ["approval_pending call_1", f"reject: {'x' * 1000}"]),
+        (Interrupt(), Cancel(), ["custom", "cancel"]),
+        (Interrupt(), Cancel(reason="on leave"), ["custom", "cancel: on leave"]),
+    ]
+    for n, (asked, answer, details) in enumerate(told):
+        paused = await broker.suspend("support", asked, session=f"s{n}")
+        await broker.inbox.answer(paused.interrupt_ids[0], answer)
+        assert [entry.detail for entry in await broker.history(f"s{n}")] == details
+    await broker.inbox.answer_call("early", "call_1", Reject(reason="too much"))
+    await broker.suspend("support", refund(), session="early")
+    early = [entry.detail for entry in await broker.history("early")]
+    assert early == ["call_1", "approval_pending call_1", "early reject: too much"]
 
 
 async def test_the_active_mark_names_the_runs_that_wait(broker: AsyncBroker) -> None:

@@ -4,6 +4,7 @@ from pydantic import BaseModel
 from broker import (
     Accepted,
     AlreadyDecided,
+    AlreadyLeased,
     AsyncBroker,
     Conflict,
     InvalidInput,
@@ -107,9 +108,10 @@ async def test_a_run_is_taken_for_the_length_of_a_block(broker: AsyncBroker) -> 
         assert (run.input, run.seq, run.fence, run.attempt, run.state) == ({"n": 1}, 0, 1, 1, None)
         record = await broker.runs.get(run.id)
         assert (record.state, record.holder) == (RunState.LEASED, "me")
-        with pytest.raises(UnknownId):
+        with pytest.raises(AlreadyLeased) as told:
             async with broker.take(run.id):
                 pass
+        assert (told.value.code, told.value.holder) == ("already_leased", "me")
     assert (await broker.runs.get(run.id)).state is RunState.READY
     assert (await broker.runs.get(run.id)).tries == 0
     with pytest.raises(StaleLease):

@@ -5,11 +5,14 @@ import pytest
 
 from broker import (
     Action,
+    Answer,
     Approve,
     Broker,
+    Cancel,
     Interrupt,
     InvalidInput,
     Phase,
+    Reject,
     Resolution,
     RunRecord,
     RunState,
@@ -162,6 +165,25 @@ def test_the_history_says_who_did_what(broker: Broker) -> None:
     assert broker.history("nobody") == ()
     with pytest.raises(InvalidInput):
         broker.history("s", limit=0)
+
+
+def test_the_history_says_what_was_asked_and_what_was_said(broker: Broker) -> None:
+    """Off: `said` and `label` not passed to the scripts. Texts are cut, early answers keep their reason."""
+    before = ScheduledPause(phase=Phase.BEFORE, node="quote")
+    told: list[tuple[Interrupt, Answer, list[str | None]]] = [
+        (Interrupt(kind=before), Approve(), ["paused before quote", "approve"]),
+        (refund(), Reject(reason="x" * 1001), ["approval_pending call_1", f"reject: {'x' * 1000}"]),
+        (Interrupt(), Cancel(), ["custom", "cancel"]),
+        (Interrupt(), Cancel(reason="on leave"), ["custom", "cancel: on leave"]),
+    ]
+    for n, (asked, answer, details) in enumerate(told):
+        paused = broker.suspend("support", asked, session=f"s{n}")
+        broker.inbox.answer(paused.interrupt_ids[0], answer)
+        assert [entry.detail for entry in broker.history(f"s{n}")] == details
+    broker.inbox.answer_call("early", "call_1", Reject(reason="too much"))
+    broker.suspend("support", refund(), session="early")
+    early = [entry.detail for entry in broker.history("early")]
+    assert early == ["call_1", "approval_pending call_1", "early reject: too much"]
 
 
 def test_the_active_mark_names_the_runs_that_wait(broker: Broker) -> None:

@@ -1,0 +1,1 @@
+"""entelix's rows: `E1` to `E20`."""
