@@ -52,8 +52,8 @@ async def import_(
 ) -> None:
     """Makes pauses of swink's interrupt files.
 
-    The files stay where they are; their pending calls are asked about. Files without their session's own file beside them are passed over, unless
-    --session names it. All files are read before anything is written.
+    The files stay where they are; their pending calls are asked about. Files without their session's own file beside
+    them are passed over, unless --session names it. All files are read before anything is written.
     """
     found, orphans = _found(files, session)
     for name, data in found.items():
