@@ -50,10 +50,10 @@ async def import_(
     expires_in: ExpiresIn = None,
     replace: Replace = False,
 ) -> None:
-    """Makes pauses of swink's interrupt files; they stay where they are.
+    """Makes pauses of swink's interrupt files.
 
-    Its pending calls are asked about. Files without their session's own file beside them are passed over, unless
-    --session names it. All files are read before anything is written.
+    The files stay where they are; their pending calls are asked about. Files without their session's own file beside
+    them are passed over, unless --session names it. All files are read before anything is written.
     """
     found, orphans = _found(files, session)
     for name, data in found.items():

@@ -1,1 +1,4 @@
-"""The four systems whose pauses the broker carries, each with its own shapes: `entelix`, `swink`, `adk`, `agui`."""
+"""The four systems whose pauses the broker carries, each with its own shapes: `entelix`, `swink`, `adk`, `agui`.
+
+`approval` is what their approval policies say together.
+"""

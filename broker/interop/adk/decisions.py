@@ -5,7 +5,7 @@ None of them approves by accident: a word that is not known is refused, or count
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Final, Self
 
@@ -191,7 +191,7 @@ def prompt_answer(outcome: JSON) -> Answer:
 class Policy:
     """Which tools are asked about: none, all, or some by name. One that is not known asks about all (A22)."""
 
-    raw: JSON
+    raw: JSON = field(repr=False)
     names: frozenset[str] | None
     """The tools that are asked about; None for all."""
 

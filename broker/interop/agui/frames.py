@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from ...core.limits import JSON
@@ -12,7 +12,7 @@ from ...core.limits import JSON
 class Frame:
     """One frame: its event, or what is wrong with it. `event` is whatever JSON it holds, `problem` is None then."""
 
-    event: JSON = None
+    event: JSON = field(default=None, repr=False)
     problem: str | None = None
 
 

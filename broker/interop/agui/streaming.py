@@ -72,7 +72,7 @@ class Item:
     kind: Kind
     id: str
     owner: str | None
-    said: dict[str, JSON] | None = None
+    said: dict[str, JSON] | None = field(default=None, repr=False)
     is_open: bool = True
     is_chunked: bool = False
 

@@ -10,7 +10,7 @@ What was answered before an earlier pause is kept in the run's journal.
 import functools
 from collections.abc import Callable, Iterator
 from contextvars import Token
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
 from typing import Any, Generic, Self, TypeAlias, TypeVar, overload
@@ -43,7 +43,7 @@ class Thread(Generic[B]):
     run. `queue` and `agent` say which workers go on with it.
     """
 
-    broker: B
+    broker: B = field(repr=False)
     agent: str
     session: str | None
     key: str | None = None

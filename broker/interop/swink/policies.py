@@ -7,9 +7,9 @@ not judged runs.
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from ...core.digest import canonical_json
 from ...core.limits import JSON
@@ -32,8 +32,15 @@ class Stop:
 
 
 Ruling: TypeAlias = ApprovalRequest | Skip | Stop | None
-Policy: TypeAlias = Callable[[ApprovalRequest], Ruling]
-"""What judges a call. It must say the same of the same call each time: a handler is entered again after a pause."""
+
+
+class Policy(Protocol):
+    """What judges a call: any function of it. It must say the same of the same call each time.
+
+    A handler is entered again after a pause, and its calls are judged again.
+    """
+
+    def __call__(self, asked: ApprovalRequest, /) -> Ruling: ...
 
 
 class TurnStopped(Exception):

@@ -16,8 +16,7 @@ from broker import (
     gated,
     tool,
 )
-from broker.interop.policies import Facts, asks, asks_any, gate
-from broker.interop.timeouts import escalated, with_timeout
+from broker.interop.approval import Facts, asks, asks_any, escalated, gate, with_timeout
 from tests.clients.asking import BEN, refund
 from tests.clock import Clock
 

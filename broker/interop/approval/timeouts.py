@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, Final
 
-from ..core.answers import Approve
-from ..core.limits import JSON
-from ..core.models import Interrupt, OnExpiry
-from ..core.records import InterruptRecord
-from ..core.states import Settlement
-from ..errors import InvalidInput
+from ...core.answers import Approve
+from ...core.limits import JSON
+from ...core.models import Interrupt, OnExpiry
+from ...core.records import InterruptRecord
+from ...core.states import Settlement
+from ...errors import InvalidInput
 
 _KEY: Final = "timeout"
 """Where a question's metadata keeps the policy it was asked under."""

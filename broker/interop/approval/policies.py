@@ -13,9 +13,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ..core.limits import JSON
-from ..core.tools import Tool, registry
-from .swink import ApprovalMode
+from ...core.limits import JSON
+from ...core.tools import Tool, registry
+from ..swink import ApprovalMode
 
 _EFFECTS: Final = ("read_only", "mutating", "destructive")
 _GATES: Final = {"always": 0, "mutating_and_above": 1, "destructive_only": 2}
