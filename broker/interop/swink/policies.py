@@ -40,7 +40,8 @@ class Policy(Protocol):
     A handler is entered again after a pause, and its calls are judged again.
     """
 
-    def __call__(self, asked: ApprovalRequest, /) -> Ruling: ...
+    def __call__(self, asked: ApprovalRequest, /) -> Ruling:
+        """None to go on as asked, a request to go on with its arguments, `Skip` or `Stop`."""
 
 
 class TurnStopped(Exception):
