@@ -25,7 +25,7 @@ USE: Final = re.compile(r"^--@use (\S+)\n", re.MULTILINE)
 CLOCK: Final = "now = now + tonumber(redis.call('GET', TAG .. SEG.clock) or '0')"
 
 # What a script that is not listed gets: it may run when the server is at its memory limit, since it frees more than
-# it takes or lets a run go on (P15). The listed ones create a record out of nothing and are refused then.
+# it takes or lets a run go on (P15). The listed ones bring something new and are refused then.
 CREATES: Final = frozenset({"start", "adopt", "suspend", "say"})
 
 

@@ -76,10 +76,10 @@ def test_P15_R12_who_comes_when_it_is_full_can_still_answer(world: World) -> Non
 
 
 def test_what_may_run_at_the_limit_is_said_in_one_place(world: World) -> None:
-    """Decisions: the creating ones carry no flag, everything else `allow-oom`; a leased run may always pause."""
+    """New work carries no flag, input too; everything else `allow-oom`; a leased run may always pause."""
     assert world.client.ping()
     free = {
         name for name in scripts.names() if "allow-oom" in world.rendering.script(name).text.splitlines()[0]
     }
-    assert set(scripts.names()) - free == {"start", "adopt", "suspend"}
+    assert set(scripts.names()) - free == {"start", "adopt", "suspend", "say"}
     assert "allow-oom" in world.rendering.script("suspend", oom=True).text.splitlines()[0]
