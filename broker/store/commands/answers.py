@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from ...core.answers import AnswerKind, Principal
+from ...core.fields import from_ms
 from ...core.outcomes import (
     Accepted,
     AlreadyDecided,
@@ -55,13 +56,13 @@ class CallAddress:
 
 
 def moment(micro: bytes | str) -> datetime | None:
-    """A server time in microseconds as an aware datetime; None where there is none."""
-    return datetime.fromtimestamp(int(micro) / 1_000_000, UTC) if micro else None
+    """A server time in microseconds as an aware datetime in whole milliseconds; None where there is none."""
+    return from_ms(int(micro) // 1000) if micro else None
 
 
 def instant(micro: bytes | str) -> datetime:
     """As `moment`, for a time that is always set."""
-    return datetime.fromtimestamp(int(micro or 0) / 1_000_000, UTC)
+    return from_ms(int(micro or 0) // 1000)
 
 
 def principal(data: bytes) -> Principal | None:
