@@ -35,12 +35,15 @@ from ..store.commands import address, entries, pauses, reads, runs
 from ..store.commands.address import Address, RunAddress
 from ..store.commands.runs import Leased
 from ..store.commands.values import Command, Read
+from ._runtime import Guard
 from .journal import Journal
 from .link import Link
 
 log = logging.getLogger("broker")
 
 T = TypeVar("T")
+
+_MAKING = Guard()
 
 
 class Run(Generic[T]):
@@ -75,7 +78,7 @@ class Run(Generic[T]):
         self._fault: BaseException | None = None
         self._unconfirmed = ""
         self._result: bytes | None = None
-        self._journal = Journal(self)
+        self._made: Journal | None = None
 
     def __repr__(self) -> str:
         return f"Run(id={self.id!r}, agent={self.agent!r}, seq={self.seq}, fence={self.fence}, attempt={self.attempt})"
@@ -115,6 +118,14 @@ class Run(Generic[T]):
             raise Corrupt(p.key("interrupt", missing), "it is gone, and its run goes on from it")
 
     # The journal -----------------------------------------------------------------------------------------------
+
+    @property
+    def _journal(self) -> Journal:
+        # Made when it is first needed: it refers to its run, and what refers to itself waits for the garbage collector.
+        if self._made is None:
+            with _MAKING:
+                self._made = self._made or Journal(self)
+        return self._made
 
     @property
     def is_paused(self) -> bool:
