@@ -257,9 +257,10 @@ class Link:
             if not isinstance(made, Command):
                 return made
             try:
-                return await self.run(made)
+                outcome: Outcome = await self.run(made)
             except StaleAddress:
                 continue
+            return outcome
         raise Unavailable("the record kept moving to other keys")
 
     async def _one(self, command: Command[T], settings: Settings) -> T:

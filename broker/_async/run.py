@@ -122,10 +122,10 @@ class Run(Generic[T]):
     @property
     def _journal(self) -> Journal:
         # Made when it is first needed: it refers to its run, and what refers to itself waits for the garbage collector.
-        if self._made is None:
-            with _MAKING:
-                self._made = self._made or Journal(self)
-        return self._made
+        with _MAKING:
+            if self._made is None:
+                self._made = Journal(self)
+            return self._made
 
     @property
     def is_paused(self) -> bool:

@@ -258,9 +258,10 @@ class Link:
             if not isinstance(made, Command):
                 return made
             try:
-                return self.run(made)
+                outcome: Outcome = self.run(made)
             except StaleAddress:
                 continue
+            return outcome
         raise Unavailable("the record kept moving to other keys")
 
     def _one(self, command: Command[T], settings: Settings) -> T:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from ...core.answers import AnswerKind, Principal
 from ...core.fields import from_ms
@@ -26,8 +27,7 @@ from .address import Address, run_keys, settle_keys
 from .values import About, Command, Item, Reply, micros, text
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """One answer as the script wants it. `action` is the digest of what may run when the answer edits it."""
 
     op: str

@@ -1,8 +1,8 @@
 """One pause of one run as a value: the suspension with its interrupts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import NamedTuple
 
 from ...core.outcomes import Accepted, Conflict, Invalid, Outcome, Replayed
 from ...core.states import Mode
@@ -13,8 +13,7 @@ from .runs import Place, Token, refusal
 from .values import About, Arg, Command, Item, Recheck, Reply, StaleAddress, micros, packed_record, text
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """One interrupt as the script wants it: what it reads as plain fields, and the whole as opaque bytes.
 
     `deadline`: empty for never, `+n` for n microseconds from now, or an absolute time in microseconds.
@@ -48,8 +47,7 @@ class Question:
         return (self.id, self.early, verdict, self.record, packed_record(fields))
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(NamedTuple):
     """A whole suspension. `token` is None for a run that is not leased; `old` are the interrupts it had before."""
 
     place: Place
@@ -64,7 +62,7 @@ class Pause:
     token: Token | None = None
     replace: bool = False
     keep: tuple[str, ...] = ()
-    old: tuple[Address, ...] = field(default=())
+    old: tuple[Address, ...] = ()
 
 
 def suspend(p: Partition, pause: Pause) -> Command[Outcome]:
@@ -123,7 +121,7 @@ def _fields(pause: Pause) -> dict[str, Arg]:
 
 def with_old(pause: Pause, old: Sequence[Address]) -> Pause:
     """The pause with the addresses of the interrupts its run has had so far."""
-    return replace(pause, old=tuple(old))
+    return pause._replace(old=tuple(old))
 
 
 __all__ = ["Pause", "Question", "Recheck", "StaleAddress", "suspend", "with_old"]

@@ -1,7 +1,7 @@
 """The two kinds of value a driver runs: a script call on a list of items, and a few plain reads in one write."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import chain
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -45,8 +45,7 @@ class About(NamedTuple):
 NOTHING: Final = About()
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """What one item of a script call needs: the keys it may touch and its arguments."""
 
     keys: tuple[str, ...]
@@ -56,11 +55,10 @@ class Item:
     @property
     def size(self) -> int:
         """About how many bytes it is: those of the values that may be long."""
-        return sum(len(part) for part in self.args if isinstance(part, bytes))
+        return sum([len(part) for part in self.args if isinstance(part, bytes)])
 
 
-@dataclass(frozen=True, slots=True)
-class Read(Generic[T_co]):
+class Read(NamedTuple, Generic[T_co]):
     """A few plain commands sent in one write, and what their replies mean together."""
 
     commands: tuple[tuple[Arg, ...], ...]
@@ -99,8 +97,7 @@ class Then:
     join: Callable[[Any, list[Any]], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Command(Generic[T_co]):
+class Command(NamedTuple, Generic[T_co]):
     """One script call on items of one partition. `decode` turns the reply of item n into what the caller is told.
 
     `oom` lets a script that creates records run at the server's memory limit (a leased run may always pause).
@@ -117,7 +114,7 @@ class Command(Generic[T_co]):
 
     def keys(self) -> list[str]:
         """Every key the call declares, once each."""
-        return list(dict.fromkeys(key for item in self.items for key in item.keys))
+        return list(dict.fromkeys(chain.from_iterable([item.keys for item in self.items])))
 
     def args(self, settings: Settings) -> list[Arg]:
         """The arguments: the header every script reads, then each item behind its size."""
@@ -204,7 +201,7 @@ class Load:
 
 def _join(commands: Sequence[Command[T_co]]) -> Command[T_co]:
     items = tuple(item for one in commands for item in one.items)
-    return replace(commands[0], items=items, decode=lambda n, row: commands[n].decode(0, row))
+    return commands[0]._replace(items=items, decode=lambda n, row: commands[n].decode(0, row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,13 +226,13 @@ class Call:
     @property
     def size(self) -> int:
         """About how many bytes it is: those of the values that may be long."""
-        return sum(len(part) for part in self.flat if isinstance(part, bytes))
+        return sum([len(part) for part in self.flat if isinstance(part, bytes)])
 
 
 def packed(calls: Sequence[Call], *, whole: bool) -> tuple[Arg, ...]:
     """Several calls of one script, partition and header as one: a row of the reply for each of their items."""
     first = calls[0]
-    keys = first.keys if len(calls) == 1 else dict.fromkeys(key for one in calls for key in one.keys)
+    keys = first.keys if len(calls) == 1 else dict.fromkeys(chain.from_iterable([one.keys for one in calls]))
     called = ("EVAL", first.script.text) if whole else ("EVALSHA", first.script.sha)
     flat = chain.from_iterable(one.flat for one in calls)
     return (*called, len(keys), *keys, sum(one.count for one in calls), *first.head, *flat)
