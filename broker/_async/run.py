@@ -88,16 +88,20 @@ class Run(Generic[T]):
         ids, shown = self._leased.text("ids").split(), set(self._leased.text("shown").split())
         return reads.read_resume(self._leased.partition, self.id, ids, shown)
 
+    def _is_ready(self) -> bool:
+        """Whether what it goes on from was read when it was leased."""
+        ids, shown = self._leased.text("ids").split(), set(self._leased.text("shown").split())
+        return self._ahead is not None and self._ahead.fits(ids, shown)
+
     async def load(self, found: reads.Resume | None = None) -> None:
         """Reads what the run goes on from; done before it is handed over. Raises `Corrupt` for what cannot be read.
 
         `found` is that, where the caller has read it.
         """
         link, p = self._link, self._leased.partition
+        found = found or (self._ahead if self._is_ready() else None) or await link.fetch(self._needs())
+        self._ahead = None
         shown = set(self._leased.text("shown").split())
-        found, self._ahead = found or self._ahead, None
-        if found is None or not found.fits(self._leased.text("ids").split(), shown):
-            found = await link.fetch(self._needs())
         if found.input:
             record = InputRecord.from_bytes(found.input, key=p.key("input", self.id))
             self.input, self.metadata = record.input, record.metadata
@@ -107,7 +111,9 @@ class Run(Generic[T]):
             self.checkpointed = await link.fetch(entries.read_checkpoint(p, self.id))
         self._old = tuple(at for at, _ in found.asked)
         early = [(a.interrupt, a.verdict) for a, one in found.asked if one and a.verdict not in ("", one.id)]
-        elsewhere = {one.id: one for one in await link.fetch(reads.read_interrupts(p, early))}
+        elsewhere = (
+            {one.id: one for one in await link.fetch(reads.read_interrupts(p, early))} if early else {}
+        )
         self.interrupts = tuple(elsewhere.get(one.id, one) for _, one in found.asked if one is not None)
         for one in self.interrupts:
             shown.discard(one.id)
