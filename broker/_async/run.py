@@ -99,7 +99,10 @@ class Run(Generic[T]):
         `found` is that, where the caller has read it.
         """
         link, p = self._link, self._leased.partition
-        found = found or (self._ahead if self._is_ready() else None) or await link.fetch(self._needs())
+        if found is None:
+            found = self._ahead if self._is_ready() else None
+        if found is None:
+            found = await link.fetch(self._needs())
         self._ahead = None
         shown = set(self._leased.text("shown").split())
         if found.input:
