@@ -255,7 +255,7 @@ class Run(Generic[T]):
         """
         command = self._finishing(result, by)
         with self._ending():
-            return await self._finished(command, (await self._link.run_many([command]))[0])
+            return await self._finished(command, (await self._link.run_all(command))[0])
 
     def _finishing(self, result: JSON, by: Principal | None) -> Command[str]:
         self._check()
@@ -319,7 +319,7 @@ class Run(Generic[T]):
         if not self.is_held and self._unconfirmed != command.script:
             raise StaleLease(self.id)
         with self._ending():
-            return await self._wrote(command, (await self._link.run_many([command]))[0], done)
+            return await self._wrote(command, (await self._link.run_all(command))[0], done)
 
     async def _wrote(
         self, command: Command[str], came: str | BaseException, done: Callable[[RunAddress], bool]

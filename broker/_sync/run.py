@@ -252,7 +252,7 @@ class Run(Generic[T]):
         """
         command = self._finishing(result, by)
         with self._ending():
-            return self._finished(command, (self._link.run_many([command]))[0])
+            return self._finished(command, (self._link.run_all(command))[0])
 
     def _finishing(self, result: JSON, by: Principal | None) -> Command[str]:
         self._check()
@@ -316,7 +316,7 @@ class Run(Generic[T]):
         if not self.is_held and self._unconfirmed != command.script:
             raise StaleLease(self.id)
         with self._ending():
-            return self._wrote(command, (self._link.run_many([command]))[0], done)
+            return self._wrote(command, (self._link.run_all(command))[0], done)
 
     def _wrote(
         self, command: Command[str], came: str | BaseException, done: Callable[[RunAddress], bool]
