@@ -168,17 +168,23 @@ async def invoke(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], limit: timedelta | None
 ) -> Any:
     """What a function returns, async or plain (in a thread, so that it may block). Raises `TimedOut` after `limit`."""
-    scope = asyncio.timeout(limit.total_seconds() if limit is not None else None)
+    if limit is None:
+        return await _call(function, args, kwargs)
+    scope = asyncio.timeout(limit.total_seconds())
     try:
         async with scope:
-            if is_async(function):
-                return await function(*args, **kwargs)
-            value = await in_thread(function, *args, **kwargs)
-            return await value if inspect.isawaitable(value) else value
+            return await _call(function, args, kwargs)
     except TimeoutError:
         if not scope.expired():
             raise
-    raise TimedOut(limit.total_seconds() if limit is not None else 0)
+    raise TimedOut(limit.total_seconds())
+
+
+async def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if is_async(function):
+        return await function(*args, **kwargs)
+    value = await in_thread(function, *args, **kwargs)
+    return await value if inspect.isawaitable(value) else value
 
 
 class Slots:

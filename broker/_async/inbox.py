@@ -174,8 +174,7 @@ class Inbox:
         while place < self._link.space.count:
             p = self._link.space.partition(place)
             rows = await self._link.fetch(reads.page(p, *filters.index, after, min(limit, 100)))
-            slots = await self._link.fetch(reads.read_slots(p, [row.id for row in rows]))
-            records = {r.id: r for r in await self._link.fetch(reads.read_interrupts(p, slots))}
+            records = await self._listed(p, [row.id for row in rows])
             now = self._link.server_now()
             for row in rows:
                 looked, after = looked + 1, row.place
@@ -187,6 +186,21 @@ class Inbox:
             if not rows:
                 place, after = place + 1, None
         return Page(items=tuple(found), cursor=None, looked_at=looked)
+
+    async def _listed(self, p: Partition, ids: Sequence[str]) -> dict[str, InterruptRecord]:
+        """The interrupts that are on a list. Whoever answers one of them next need not read it again."""
+        found: dict[str, InterruptRecord] = {}
+        settled: list[str] = []
+        for asked in await self._link.fetch(reads.read_all_asked(p, ids)):
+            if asked is not None and asked[1].state is Settlement.OPEN:
+                self._link.asked.keep(asked)
+                found[asked[1].id] = asked[1]
+            elif asked is not None:
+                settled.append(asked[1].id)
+        if settled:  # in this moment: with how they ended
+            slots = await self._link.fetch(reads.read_slots(p, settled))
+            found |= {one.id: one for one in await self._link.fetch(reads.read_interrupts(p, slots))}
+        return found
 
     def follow(
         self,

@@ -309,8 +309,11 @@ class Queue:
         ]
         runs = [Run[Any](self._link, one) for one in await Ready(self._link).lease(pools, limit, holder)]
         taken: list[Run[Any]] = []
-        needs = read_all([run._needs() for run in runs])  # noqa: SLF001 - the same house
-        for run, found in zip(runs, await self._link.fetch(needs), strict=True):
+        unread = [run for run in runs if not run._is_ready()]  # noqa: SLF001 - the same house
+        needs = await self._link.fetch(read_all([run._needs() for run in unread]))  # noqa: SLF001
+        read = dict(zip([run.id for run in unread], needs, strict=True))
+        for run in runs:
+            found = read.get(run.id)
             try:
                 if isinstance(found, BaseException):
                     raise found

@@ -175,8 +175,7 @@ class Inbox:
         while place < self._link.space.count:
             p = self._link.space.partition(place)
             rows = self._link.fetch(reads.page(p, *filters.index, after, min(limit, 100)))
-            slots = self._link.fetch(reads.read_slots(p, [row.id for row in rows]))
-            records = {r.id: r for r in self._link.fetch(reads.read_interrupts(p, slots))}
+            records = self._listed(p, [row.id for row in rows])
             now = self._link.server_now()
             for row in rows:
                 looked, after = looked + 1, row.place
@@ -188,6 +187,21 @@ class Inbox:
             if not rows:
                 place, after = place + 1, None
         return Page(items=tuple(found), cursor=None, looked_at=looked)
+
+    def _listed(self, p: Partition, ids: Sequence[str]) -> dict[str, InterruptRecord]:
+        """The interrupts that are on a list. Whoever answers one of them next need not read it again."""
+        found: dict[str, InterruptRecord] = {}
+        settled: list[str] = []
+        for asked in self._link.fetch(reads.read_all_asked(p, ids)):
+            if asked is not None and asked[1].state is Settlement.OPEN:
+                self._link.asked.keep(asked)
+                found[asked[1].id] = asked[1]
+            elif asked is not None:
+                settled.append(asked[1].id)
+        if settled:  # in this moment: with how they ended
+            slots = self._link.fetch(reads.read_slots(p, settled))
+            found |= {one.id: one for one in self._link.fetch(reads.read_interrupts(p, slots))}
+        return found
 
     def follow(
         self,

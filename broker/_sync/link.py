@@ -81,6 +81,7 @@ class Link:
         self._slots = Slots(at_once(self.options))
         self._answered = 0.0
         self._found: ns.Found | None = None
+        self._header: tuple[int, ...] = ()
         self._confirming: Confirming | None = None
         self.asked: Recent = Recent()
 
@@ -131,6 +132,7 @@ class Link:
         facts = self._persist(lambda: self._send(ns.SERVER_FACTS, forgiving=True), writes=False)
         disk = ns.check_server(facts)
         found = self._namespace(self._wanted, disk)
+        self._header = header(found.settings)
         self.can_decide = self._check_commands(found)
         self._confirm(found, disk.barrier(found.durability, kept=True))
         self._clock = (self._now(), monotonic())
@@ -225,7 +227,7 @@ class Link:
     def run_all(self, command: Command[T]) -> list[T | BaseException]:
         """What each item came to, a fault in the place of its item."""
         self.open()
-        return self._many(command, self.settings)
+        return self._many(command, self._header)
 
     def run_many(self, commands: Sequence[Command[T]]) -> list[T | BaseException]:
         """What each of several commands came to, in as few script calls as carry them; a fault in its place."""
@@ -258,19 +260,20 @@ class Link:
             if not isinstance(made, Command):
                 return made
             try:
-                return self.run(made)
+                outcome: Outcome = self.run(made)
             except StaleAddress:
                 continue
+            return outcome
         raise Unavailable("the record kept moving to other keys")
 
     def _one(self, command: Command[T], settings: Settings) -> T:
-        (result,) = self._many(command, settings)
+        (result,) = self._many(command, header(settings))
         if isinstance(result, BaseException):
             raise result
         return result
 
-    def _many(self, command: Command[T], settings: Settings) -> list[T | BaseException]:
-        call = command.call(self.rendering.script(command.script, oom=command.oom), header(settings))
+    def _many(self, command: Command[T], head: tuple[int, ...]) -> list[T | BaseException]:
+        call = command.call(self.rendering.script(command.script, oom=command.oom), head)
         confirming, wire, sent = self._confirming if command.confirm else None, self.wire, 0
 
         def send() -> Came:

@@ -36,12 +36,15 @@ from ..store.commands import address, entries, inputs, pauses, reads, runs
 from ..store.commands.address import Address, RunAddress
 from ..store.commands.runs import Leased
 from ..store.commands.values import Command, Read
+from ._runtime import Guard
 from .journal import Journal
 from .link import Link
 
 log = logging.getLogger("broker")
 
 T = TypeVar("T")
+
+_MAKING = Guard()
 
 
 class Run(Generic[T]):
@@ -77,7 +80,7 @@ class Run(Generic[T]):
         self._fault: BaseException | None = None
         self._unconfirmed = ""
         self._result: bytes | None = None
-        self._journal = Journal(self)
+        self._made: Journal | None = None
 
     def __repr__(self) -> str:
         return f"Run(id={self.id!r}, agent={self.agent!r}, seq={self.seq}, fence={self.fence}, attempt={self.attempt})"
@@ -87,17 +90,24 @@ class Run(Generic[T]):
         ids, shown = self._leased.text("ids").split(), set(self._leased.text("shown").split())
         return reads.read_resume(self._leased.partition, self.id, ids, shown)
 
+    def _is_ready(self) -> bool:
+        """Whether what it goes on from was read when it was leased."""
+        ids, shown = self._leased.text("ids").split(), set(self._leased.text("shown").split())
+        return self._ahead is not None and self._ahead.fits(ids, shown)
+
     def load(self, found: reads.Resume | None = None) -> None:
         """Reads what the run goes on from; done before it is handed over. Raises `Corrupt` for what cannot be read.
 
         `found` is that, where the caller has read it.
         """
         link, p = self._link, self._leased.partition
-        shown = set(self._leased.text("shown").split())
         first: tuple[str, ...] = ()
-        found, self._ahead = found or self._ahead, None
-        if found is None or not found.fits(self._leased.text("ids").split(), shown):
+        if found is None:
+            found = self._ahead if self._is_ready() else None
+        if found is None:
             found = link.fetch(self._needs())
+        self._ahead = None
+        shown = set(self._leased.text("shown").split())
         if found.input:
             record = InputRecord.from_bytes(found.input, key=p.key("input", self.id))
             self.input, self.metadata, first = record.input, record.metadata, record.protocol_ids
@@ -107,7 +117,7 @@ class Run(Generic[T]):
             self.checkpointed = link.fetch(entries.read_checkpoint(p, self.id))
         self._old = tuple(at for at, _ in found.asked)
         early = [(a.interrupt, a.verdict) for a, one in found.asked if one and a.verdict not in ("", one.id)]
-        elsewhere = {one.id: one for one in link.fetch(reads.read_interrupts(p, early))}
+        elsewhere = {one.id: one for one in link.fetch(reads.read_interrupts(p, early))} if early else {}
         self.interrupts = tuple(elsewhere.get(one.id, one) for _, one in found.asked if one is not None)
         self.protocol_ids = protocol_runs(first, self.interrupts)
         for one in self.interrupts:
@@ -119,6 +129,14 @@ class Run(Generic[T]):
             raise Corrupt(p.key("interrupt", missing), "it is gone, and its run goes on from it")
 
     # The journal -----------------------------------------------------------------------------------------------
+
+    @property
+    def _journal(self) -> Journal:
+        # Made when it is first needed: it refers to its run, and what refers to itself waits for the garbage collector.
+        with _MAKING:
+            if self._made is None:
+                self._made = Journal(self)
+            return self._made
 
     @property
     def is_paused(self) -> bool:
@@ -244,7 +262,7 @@ class Run(Generic[T]):
         """
         command = self._finishing(result, by)
         with self._ending():
-            return self._finished(command, (self._link.run_many([command]))[0])
+            return self._finished(command, (self._link.run_all(command))[0])
 
     def _finishing(self, result: JSON, by: Principal | None) -> Command[str]:
         self._check()
@@ -308,7 +326,7 @@ class Run(Generic[T]):
         if not self.is_held and self._unconfirmed != command.script:
             raise StaleLease(self.id)
         with self._ending():
-            return self._wrote(command, (self._link.run_many([command]))[0], done)
+            return self._wrote(command, (self._link.run_all(command))[0], done)
 
     def _wrote(
         self, command: Command[str], came: str | BaseException, done: Callable[[RunAddress], bool]

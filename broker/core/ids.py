@@ -4,6 +4,7 @@ import hashlib
 import re
 import secrets
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 SEPARATOR: Final = "\x1f"
@@ -12,6 +13,7 @@ SEPARATOR: Final = "\x1f"
 _OURS = re.compile(r"(?:run_([0-9a-f]{4})[0-9a-v]{26}|int_([0-9a-f]{4})[0-9a-f]{32})")
 
 
+@lru_cache(maxsize=1024)
 def session_hash(session: str) -> int:
     """16 stable bits of a session id; the partition is this modulo the number of partitions."""
     return int.from_bytes(hashlib.sha256(session.encode()).digest()[:2])

@@ -238,7 +238,11 @@ class Interrupt(Model):
     @cached_property
     def content_digest(self) -> str:
         """`1:` and a SHA-256 over everything a decider is shown; part of the interrupt's id and what `seen=` names."""
-        wire = self.to_wire()
+        return self.digest_of(self.to_wire())
+
+    @staticmethod
+    def digest_of(wire: dict[str, JSON]) -> str:
+        """The content digest of an interrupt by its map."""
         content = {name: wire[name] for name in _CONTENT if name in wire}
         return f"{DIGEST_VERSION}:{content_digest(canonical_json(content))}"
 

@@ -92,7 +92,7 @@ def check_suspension(
     calls = _calls_of(found)
     if not state.pending_tool_calls:
         pending = tuple(_pending(call_id, action) for call_id, action in calls.items())
-        return state.model_copy(update={"pending_tool_calls": pending}), found
+        return InterruptState.made({**state.__dict__, "pending_tool_calls": pending}), found
     _match(state.pending_tool_calls, calls)
     return state, found
 
@@ -102,7 +102,9 @@ def _approval(call: PendingToolCall) -> Interrupt:
 
 
 def _pending(call_id: str, action: Action) -> PendingToolCall:
-    return PendingToolCall(tool_call_id=call_id, tool_name=action.tool, arguments=action.arguments)
+    return PendingToolCall.made(
+        {"tool_call_id": call_id, "tool_name": action.tool, "arguments": action.arguments}
+    )
 
 
 def _check_interrupt(field: str, interrupt: Interrupt, now: datetime | None) -> None:

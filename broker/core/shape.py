@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, Union, cast, get_args, get_origin
 
 from pydantic import (
     AwareDatetime,
@@ -128,14 +128,33 @@ class Model(BaseModel):
         return {}
 
     @classmethod
+    def made(cls, values: dict[str, JSON]) -> Self:
+        """The value of fields that fit, since we made them ourselves; none that is required may be missing.
+
+        Nothing is checked or copied.
+        """
+        defaults, fresh = _defaults(cls)
+        whole = defaults | values
+        for name, factory in fresh:
+            if name not in values:
+                whole[name] = factory()
+        one = cls.__new__(cls)
+        _set(one, "__dict__", whole)
+        _set(one, "__pydantic_fields_set__", set(values))
+        _set(one, "__pydantic_extra__", None)
+        _set(one, "__pydantic_private__", None)
+        return one
+
+    @classmethod
     def _read(cls, data: JSON, trust: Trust) -> Self:
         if not isinstance(data, dict):
             raise InvalidInput(cls.__name__, "is no object", "an object with text keys")
         values, unknown, known = {}, {}, _by_wire(cls)
         for name, value in data.items():
             slot = known.get(name)
-            if slot is not None:
-                values[slot.name] = slot.take(value, trust)
+            if slot is not None:  # most fields are plain: looking here saves a call
+                plain = slot.read is None and value is not None
+                values[slot.name] = value if plain else slot.take(value, trust)
             else:
                 unknown[name] = value if trust is Trust.OURS else check_json(str(name), value)
         return cls._make(values, unknown, trust)
@@ -151,6 +170,9 @@ class Model(BaseModel):
         else:
             return made
         raise fault
+
+
+_set = object.__setattr__
 
 
 class Tagged(Model):
@@ -226,6 +248,19 @@ def slots(model: type[Model]) -> tuple[Slot, ...]:
 def _plan(model: type[Model]) -> tuple[tuple[str, str, object, bool, bool], ...]:
     """What writing needs of the slots, as plain tuples: unpacking them is the fastest there is."""
     return tuple((slot.name, slot.wire, slot.default, slot.always, slot.nullable) for slot in slots(model))
+
+
+@cache
+def _defaults(model: type[Model]) -> tuple[dict[str, object], tuple[tuple[str, Callable[[], Any]], ...]]:
+    """The defaults of a class, and what makes those that must be new for each value."""
+    kept: dict[str, object] = {}
+    fresh: list[tuple[str, Callable[[], Any]]] = []
+    for name, field in model.model_fields.items():
+        if field.default_factory is not None:
+            fresh.append((name, cast("Callable[[], Any]", field.default_factory)))
+        elif not field.is_required():
+            kept[name] = field.default
+    return kept, tuple(fresh)
 
 
 @cache

@@ -9,7 +9,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
+from types import FunctionType
 from typing import Any, Final, Literal, TypeVar, overload
+from weakref import WeakKeyDictionary
 
 from ..errors import InvalidInput, NotACall
 from .answers import AnswerKind
@@ -53,9 +55,8 @@ class Tool:
 
     def fits(self, arguments: Mapping[str, JSON]) -> bool:
         """Whether the function can be called with these arguments at all. True where it does not say."""
-        try:
-            signature = inspect.signature(self.function)
-        except (ValueError, TypeError):
+        signature = _signature(self.function)
+        if signature is None:
             return True
         try:
             signature.bind(**arguments)
@@ -230,6 +231,24 @@ def registry(tools: Mapping[str, Any] | Sequence[Any]) -> dict[str, Tool]:
         raise InvalidInput(
             "tools", "holds two of one name", "a name for each, or a mapping of names to tools"
         )
+    return found
+
+
+_SIGNATURES: Final[WeakKeyDictionary[Callable[..., Any], inspect.Signature]] = WeakKeyDictionary()
+"""Those of functions that were called before: working one out costs more than the rest of a call."""
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    """How a function is called; None where it does not say."""
+    kept = isinstance(function, FunctionType)  # what else can be called may say something else the next time
+    found = _SIGNATURES.get(function) if kept else None
+    if found is None:
+        try:
+            found = inspect.signature(function)
+        except (ValueError, TypeError):
+            return None
+        if kept:
+            _SIGNATURES[function] = found
     return found
 
 

@@ -69,7 +69,7 @@ def decode(data: bytes, *, key: str = "") -> dict[str, JSON]:
         record = msgpack.unpackb(plain, raw=False, strict_map_key=True, ext_hook=_no_extension)
     except (ValueError, TypeError, RecursionError, OverflowError):
         record = None
-    if not isinstance(record, dict) or not all(type(name) is str for name in record):
+    if not isinstance(record, dict) or not set(map(type, record)) <= {str}:
         raise Corrupt(key, "its body is no MessagePack map with text keys")
     return record
 

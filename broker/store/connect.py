@@ -5,7 +5,10 @@ seconds, and on Python 3.11 swallow cancellations. Deadlines and repeats are the
 """
 
 import asyncio
+import contextlib
 import re
+import select
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -226,7 +229,7 @@ def _fit(found: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-# A connection of the asynchronous client, spoken to directly ------------------------------------------------------
+# A connection of a client, spoken to directly ---------------------------------------------------------------------
 
 NOTHING: Final = object()
 """What the parser gives when no whole reply has come yet."""
@@ -265,7 +268,46 @@ async def open_stream(client: AsyncClient) -> Stream:
         raise
     writer = connection._writer  # noqa: SLF001
     connection._reader = connection._writer = None  # noqa: SLF001 - closing it is ours now
-    parser = hiredis.Reader(
-        protocolError=exceptions.InvalidResponse, replyError=Refusal, notEnoughData=NOTHING
-    )
-    return Stream(writer.transport, parser, writer)
+    return Stream(writer.transport, _reader(), writer)
+
+
+def _reader() -> Any:
+    return hiredis.Reader(protocolError=exceptions.InvalidResponse, replyError=Refusal, notEnoughData=NOTHING)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Socket:
+    """A blocking connection that the client has opened and greeted the server on, taken out of its hands."""
+
+    socket: socket.socket
+    parser: Any
+    poller: "select.poll | None"
+    """What says whether something came unasked; None where the system has none."""
+
+    def is_quiet(self) -> bool:
+        """Whether nothing has come: neither the end of the connection nor the rest of an earlier reply."""
+        return self.poller is None or not self.poller.poll(0)
+
+    def close(self) -> None:
+        """Ends it, also for a thread that waits on it. Safe to repeat."""
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+
+
+def open_socket(client: SyncClient) -> Socket:
+    """As `open_stream`, of a blocking client, with its limit on every reply."""
+    pool = client.connection_pool
+    connection = pool.connection_class(
+        **pool.connection_kwargs
+    )  # the pool counts what it makes, and makes only so many
+    try:
+        connection.connect()
+    except BaseException:
+        connection.disconnect()
+        raise
+    made, connection._sock = connection._sock, None  # noqa: SLF001 - closing it is ours now
+    poller = select.poll() if hasattr(select, "poll") else None
+    if poller is not None:
+        poller.register(made, select.POLLIN)
+    return Socket(made, _reader(), poller)

@@ -129,6 +129,11 @@ class Partition:
         return f"{self.tag}{SEGMENTS[kind]}{name}"
 
 
+@lru_cache(maxsize=4096)
+def _partition(namespace: str, index: int, count: int) -> Partition:
+    return Partition(partition_tag(namespace, index, count))
+
+
 @dataclass(frozen=True, slots=True)
 class Keyspace:
     """The keys of one namespace with its number of partitions."""
@@ -138,7 +143,7 @@ class Keyspace:
 
     def partition(self, index: int) -> Partition:
         """Partition `index`, 0 up to `count`."""
-        return Partition(partition_tag(self.namespace, index, self.count))
+        return _partition(self.namespace, index, self.count)
 
     def all(self) -> tuple[Partition, ...]:
         """Every partition, in order."""

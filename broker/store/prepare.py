@@ -19,6 +19,7 @@ from ..core.policy import approved_digest, check_suspension, expiry, validate_an
 from ..core.records import InterruptRecord
 from ..core.settings import Settings
 from ..core.states import Mode
+from ..core.wire import encode
 from ..errors import InvalidInput
 from .commands.address import Address
 from .commands.answers import Said
@@ -99,7 +100,8 @@ def pause(
 
 
 def _question(namespace: str, place: Place, seq: int, n: int, one: Interrupt, settings: Settings) -> Question:
-    digest = one.content_digest
+    said = one.to_wire()  # walked once, for the digest and for the record
+    digest = Interrupt.digest_of(said)
     identity = interrupt_id(
         namespace=namespace, session=place.session, run_id=place.run, seq=seq, agent_path=one.agent_path,
         call_key=one.call_id or str(n), kind_type=one.kind.type, content_digest=digest,
@@ -108,12 +110,13 @@ def _question(namespace: str, place: Place, seq: int, n: int, one: Interrupt, se
     deadline = {"never": "", "in": f"+{ms * 1000}", "at": str(ms * 1000)}[when]
     default = ("", "", "", b"")
     if one.at_expiry is OnExpiry.DEFAULT and one.default_answer is not None:
-        said = verdict_of(
+        at_end = verdict_of(
             one, identity, one.default_answer, EXPIRY_POLICY, op=f"default:{identity}", seen=None
         )
-        default = (said.kind.value, said.mark, said.action, said.verdict)
+        default = (at_end.kind.value, at_end.mark, at_end.action, at_end.verdict)
+    record = encode(said, most=settings.limits.record_bytes, field="Interrupt")
     return Question(
-        id=identity, record=one.to_bytes(most=settings.limits.record_bytes), kind=one.kind.type, digest=digest,
+        id=identity, record=record, kind=one.kind.type, digest=digest,
         offers=",".join(one.offered), expiry=one.at_expiry.value, audience=one.addressed_to.value, deadline=deadline,
         tool=one.action.tool if one.action else "", call=one.call_id or "",
         action=one.action.digest if one.action else "", labels=" ".join(one.labels),
@@ -139,9 +142,9 @@ def with_early(found: Pause, early: Sequence[tuple[str, str, Verdict | None]]) -
             told = mark
         marks.setdefault(call, []).append(told)
     questions = tuple(
-        replace(q, early=",".join(marks[q.call])) if q.call in marks else q for q in found.questions
+        q._replace(early=",".join(marks[q.call])) if q.call in marks else q for q in found.questions
     )
-    return replace(found, questions=questions)
+    return found._replace(questions=questions)
 
 
 def verdict_of(
@@ -210,7 +213,7 @@ def said(
 
 def with_siblings(a: Address, others: Sequence[Address]) -> Address:
     """The address with those of the other interrupts of its suspension."""
-    return replace(a, siblings=tuple(others))
+    return a._replace(siblings=tuple(others))
 
 
 def place(

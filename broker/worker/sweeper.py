@@ -8,7 +8,6 @@ import asyncio
 import logging
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from time import monotonic
 from typing import Any, TypeVar
@@ -183,7 +182,7 @@ class Sweeper:
     async def _complete(self, p: Partition, ids: Sequence[str], audience: str = "") -> list[Address]:
         """The address of each, in order; one whose record is gone has that of nothing, and leaves its list."""
         found = {a.interrupt: a for a in await self._link.fetch(address.read_addresses(p, ids))}
-        return [found.get(one) or replace(Address.gone(one), audience=audience) for one in ids]
+        return [found.get(one) or Address.gone(one)._replace(audience=audience) for one in ids]
 
     async def _reclaim(self, p: Partition, due: Due, settings: Settings) -> None:
         found = {a.run: a for a in await self._link.fetch(address.read_run_addresses(p, due.runs))}

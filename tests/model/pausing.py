@@ -34,8 +34,8 @@ class Suspend(Request):
             address.read_early(client.p, pause.place.session, pause.place.run, pause.seq, calls)
         )
         seen = [(call, mark, client.read(reads.read_verdict(client.p, slot))) for call, mark, slot in found]
-        fresh = replace(
-            pause, questions=tuple(replace(q, early="" if q.early != "*" else "*") for q in pause.questions)
+        fresh = pause._replace(
+            questions=tuple(q._replace(early="" if q.early != "*" else "*") for q in pause.questions)
         )
         return replace(self, pause=prepare.with_early(fresh, seen))
 

@@ -1,7 +1,6 @@
 """Answers that name their question by its call, and those that come before it."""
 
 from collections import Counter
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -266,14 +265,14 @@ def test_ten_thousand_answers_before_anybody_waits(world: World) -> None:
             Item((*keys, world.key("verdict", slot)), (*args[:4], call, *args[5:12], slot, *args[13:]))
             for call, slot in slots.items()
         )
-        results = world.all(replace(command, items=items))
+        results = world.all(command._replace(items=items))
         told.update(one.code for one in results if not isinstance(one, BaseException))
     assert told == {"parked": 10_048}
     pause = world.pause(places[0], *(completion(call, expires_in=None) for call in calls))
     for n, place in enumerate(places):
-        questions = tuple(replace(q, id=f"int_{n:04x}{k:032x}") for k, q in enumerate(pause.questions))
+        questions = tuple(q._replace(id=f"int_{n:04x}{k:032x}") for k, q in enumerate(pause.questions))
         assert (
-            world.do(pauses.suspend(world.p, replace(pause, place=place, questions=questions))).code
+            world.do(pauses.suspend(world.p, pause._replace(place=place, questions=questions))).code
             == "accepted"
         )
     assert len(world.ready()) == 157

@@ -63,7 +63,7 @@ def test_a_run_of_another_session_cannot_be_paused(world: World) -> None:
     foreign = world.place("x", session="other")
     stolen = world.pause(place, approval("c2"), seq=2, replace=True)
     before = world.snapshot()
-    taken = replace(stolen, place=replace(stolen.place, session=foreign.session))
+    taken = stolen._replace(place=replace(stolen.place, session=foreign.session))
     assert world.suspend(taken).code == "conflict"
     assert changed(before, world.snapshot()) == []
 

@@ -5,8 +5,9 @@ address and record before its first write, so an address that is out of date is 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from ...core.digest import content_digest
 from ...core.ids import SEPARATOR, session_hash
@@ -19,8 +20,7 @@ INTERRUPT_FIELDS = ("run", "session", "queue", "agent", "build", "kind", "tool",
 RUN_FIELDS = ("session", "queue", "agent", "build", "ids", "mode", "fence", "seq", "state", "tries")
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(NamedTuple):
     """Where one interrupt lies. `siblings` are the others of its run, known where one answer may end them all."""
 
     interrupt: str
@@ -34,7 +34,7 @@ class Address:
     mode: str = "all"
     call: str = ""
     verdict: str = ""
-    siblings: tuple["Address", ...] = field(default=(), compare=False)
+    siblings: tuple["Address", ...] = ()
 
     @classmethod
     def gone(cls, interrupt: str) -> "Address":
@@ -44,9 +44,9 @@ class Address:
     @classmethod
     def parse(cls, interrupt: str, fields: dict[str, Any]) -> "Address":
         """The address in a record's or a doorbell entry's fields."""
-        run, session, queue, agent, build, kind, tool, audience, expiry, mode, call, verdict = (
-            text(fields[name]) if fields.get(name) else "" for name in INTERRUPT_FIELDS
-        )
+        run, session, queue, agent, build, kind, tool, audience, expiry, mode, call, verdict = [
+            text(fields[name]) if name in fields else "" for name in INTERRUPT_FIELDS
+        ]
         pool = Pool(queue, agent, build)
         return cls(interrupt, run, session, pool, kind, tool, audience, expiry, mode, call, verdict)
 
@@ -99,14 +99,21 @@ def interrupt_keys(p: Partition, a: Address, *, decider: bool) -> list[str]:
 def run_keys(p: Partition, run: str, session: str, pool: Pool) -> list[str]:
     """The keys that any change of a run may touch, besides those of its interrupts."""
     return [
-        *(p.key(kind, run) for kind in ("run", "calls", "errors")),
-        *(p.key(kind, session) for kind in ("active", "history")),
-        *(p.key(kind, pool) for kind in ("ready", "bell")),
-        *(
-            p.key(kind)
-            for kind in ("pools", "timers", "retention", "counter", "dispositions", "dead", "open")
-        ),
+        p.key("run", run),
+        p.key("calls", run),
+        p.key("errors", run),
+        p.key("active", session),
+        p.key("history", session),
+        *_shared_keys(p.tag, pool.queue, pool.agent, pool.build),
     ]
+
+
+@lru_cache(maxsize=1024)
+def _shared_keys(tag: str, queue: str, agent: str, build: str) -> tuple[str, ...]:
+    """Those that all runs of a pool have in common."""
+    p, pool = Partition(tag), Pool(queue, agent, build)
+    lists = ("pools", "timers", "retention", "counter", "dispositions", "dead", "open")
+    return (p.key("ready", pool), p.key("bell", pool), *(p.key(kind) for kind in lists))
 
 
 def settle_keys(p: Partition, a: Address, *, decider: bool) -> list[str]:

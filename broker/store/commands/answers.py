@@ -1,10 +1,12 @@
 """What parties say about interrupts, and what they are told: answers by interrupt id or by call, and expiry."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from ...core.answers import AnswerKind, Principal
+from ...core.fields import from_ms
 from ...core.outcomes import (
     Accepted,
     AlreadyDecided,
@@ -22,21 +24,23 @@ from ...core.outcomes import (
 from ...core.states import Settlement
 from ..keys import Partition, Pool
 from .address import Address, run_keys, settle_keys
-from .values import About, Command, Item, Reply, micros, text
+from .values import About, Command, Item, Reply, micros, named, text
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """One answer as the script wants it. `action` is the digest of what may run when the answer edits it.
 
     `told` is what the history says of it: empty for its kind alone.
     """
 
+    def __repr__(self) -> str:
+        return named(self)
+
     op: str
     kind: AnswerKind
     mark: str
-    verdict: bytes = field(repr=False)
-    by: bytes = field(repr=False)
+    verdict: bytes
+    by: bytes
     seen: str = ""
     action: str = ""
     told: str = ""
@@ -59,13 +63,13 @@ class CallAddress:
 
 
 def moment(micro: bytes | str) -> datetime | None:
-    """A server time in microseconds as an aware datetime; None where there is none."""
-    return datetime.fromtimestamp(int(micro) / 1_000_000, UTC) if micro else None
+    """A server time in microseconds as an aware datetime in whole milliseconds; None where there is none."""
+    return from_ms(int(micro) // 1000) if micro else None
 
 
 def instant(micro: bytes | str) -> datetime:
     """As `moment`, for a time that is always set."""
-    return datetime.fromtimestamp(int(micro or 0) / 1_000_000, UTC)
+    return from_ms(int(micro or 0) // 1000)
 
 
 def principal(data: bytes) -> Principal | None:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from ...core.answers import Answer, Principal, Verdict
 from ...core.digest import content_digest
-from ...core.fields import Trust
+from ...core.fields import EPOCH
 from ...core.models import UNREADABLE, InputRecord, Interrupt, ResultRecord
 from ...core.policy import approved_digest
 from ...core.records import HistoryEntry, InterruptRecord, Resolution, RunRecord
@@ -15,7 +15,7 @@ from ...core.states import Mode, RunState, Settlement
 from ...errors import Corrupt
 from ..keys import Partition
 from .address import early_identity, early_slot
-from .answers import instant, moment, principal
+from .answers import instant, principal
 from .values import record, text, unpacked, usable
 
 T = TypeVar("T")
@@ -37,15 +37,15 @@ class Fields:
 
     def number(self, name: str) -> int:
         """A number, 0 where it is not set."""
-        return self._read(name, lambda value: int(value or 0))
+        return self._read(name, int) if self.raw.get(name) else 0
 
     def moment(self, name: str) -> datetime | None:
         """A time, None where it is not set."""
-        return self._read(name, moment)
+        return self._read(name, instant) if self.raw.get(name) else None
 
     def instant(self, name: str) -> datetime:
         """A time, 1970 where it is not set."""
-        return self._read(name, instant)
+        return self._read(name, instant) if self.raw.get(name) else EPOCH
 
     def word(self, name: str, words: type[Word]) -> Word:
         """One of the words of this release."""
@@ -68,50 +68,52 @@ def interrupt_record(
 ) -> InterruptRecord | None:
     """One interrupt from its three keys (see `reads`); None where there is none. `row`: its fields, where unpacked.
 
-    What cannot be read is reported in `problem`, the rest is given all the same, and without a state that this release
-    knows it counts as open.
+    Without the third, its verdict, how it ended is not looked at. What cannot be read is reported in `problem`, the
+    rest is given all the same, and without a state that this release knows it counts as open.
     """
-    key, problems = p.key("interrupt", interrupt), list[str]()
+    problems: list[str] = []
 
-    def attempt(read: Callable[[], T], otherwise: T) -> T:
+    def attempt(otherwise: T, read: Callable[..., T], *given: Any) -> T:
         try:
-            return read()
+            return read(*given)
         except Corrupt as broken:
             problems.append(str(broken))
             return otherwise
 
-    nothing: dict[str, bytes] = {}
-    raw = row if row is not None else attempt(lambda: record(usable(replies[0], key), key), nothing)
-    if not raw and not problems:
+    key, nothing = p.key("interrupt", interrupt), dict[str, bytes]()
+    f = Fields(key, row if row is not None else attempt(nothing, _stored, replies[0], key))
+    if not f.raw and not problems:
         return None
-    f = Fields(key, raw)
-    asked_key = p.key("question", interrupt)
-    question = attempt(
-        lambda: Interrupt.from_bytes(usable(replies[1], asked_key) or b"", key=asked_key), UNREADABLE
-    )
-    state = attempt(lambda: f.word("state", Settlement), Settlement.OPEN)
+    question = attempt(UNREADABLE, _question, replies[1], p.key("question", interrupt))
+    state = attempt(Settlement.OPEN, f.word, "state", Settlement)
     resolution = None
-    if state is not Settlement.OPEN:
-        resolution = attempt(lambda: _resolution(p, interrupt, f, question, replies[2]), None)
+    if state is not Settlement.OPEN and len(replies) > 2:  # noqa: PLR2004
+        resolution = attempt(None, _resolution, p, interrupt, f, question, replies[2])
     values = {
-        "id": interrupt, "run_id": f.text("run"), "session_id": f.text("session"),
-        "seq": attempt(lambda: f.number("seq"), 0), "queue": f.text("queue"), "agent": f.text("agent"),
-        "build": f.text("build") or None, "state": state, "interrupt": question, "digest": f.text("digest"),
-        "opened_at": attempt(lambda: f.instant("opened"), instant("")),
-        "deadline": attempt(lambda: f.moment("deadline"), None), "resolution": resolution,
+        "id": interrupt, "run_id": f.text("run"), "session_id": f.text("session"), "seq": attempt(0, f.number, "seq"),
+        "queue": f.text("queue"), "agent": f.text("agent"), "build": f.text("build") or None, "state": state,
+        "interrupt": question, "digest": f.text("digest"), "opened_at": attempt(EPOCH, f.instant, "opened"),
+        "deadline": attempt(None, f.moment, "deadline"), "resolution": resolution,
         "problem": problems[0] if problems else None,
     }  # fmt: skip
-    return InterruptRecord.model_validate(values, context=Trust.OURS)
+    return InterruptRecord.made(values)
+
+
+def _stored(reply: Any, key: str) -> dict[str, bytes]:
+    return record(usable(reply, key), key)
+
+
+def _question(reply: Any, key: str) -> Interrupt:
+    return Interrupt.from_bytes(usable(reply, key) or b"", key=key)
 
 
 def _resolution(p: Partition, interrupt: str, f: Fields, question: Interrupt, verdict: Any) -> Resolution:
     answer = _answer(p, interrupt, f, question, verdict) if f.text("answer") else None
-    state = f.word("state", Settlement)
     values = {
-        "interrupt_id": interrupt, "state": state, "answer": answer, "by": f.principal("by"), "at": f.instant("at"),
-        "op": f.text("op") or None, "reason": f.text("why") or None,
+        "interrupt_id": interrupt, "state": f.word("state", Settlement), "answer": answer, "by": f.principal("by"),
+        "at": f.instant("at"), "op": f.text("op") or None, "reason": f.text("why") or None,
     }  # fmt: skip
-    return Resolution.model_validate(values, context=Trust.OURS)
+    return Resolution.made(values)
 
 
 def _answer(p: Partition, interrupt: str, f: Fields, question: Interrupt, verdict: Any) -> Answer:
@@ -175,7 +177,7 @@ def run_record(p: Partition, run: str, replies: Sequence[Any], *, lenient: bool 
         "metadata": given.metadata, "input": given.input, "protocol_ids": given.protocol_ids,
         "result": ended.result,
     }  # fmt: skip
-    return RunRecord.model_validate(values, context=Trust.OURS)
+    return RunRecord.made(values)
 
 
 def _error(packed: bytes) -> str:
@@ -208,4 +210,4 @@ def history_entry(packed: bytes) -> HistoryEntry:
             "seq": int(number) if number.isdecimal() else 0,
             "by": who,
         }
-    return HistoryEntry.model_validate(values, context=Trust.OURS)
+    return HistoryEntry.made(values)

@@ -1,8 +1,8 @@
 """One pause of one run as a value: the suspension with its interrupts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import NamedTuple
 
 from ...core.outcomes import Accepted, Conflict, Invalid, Outcome, Replayed
 from ...core.states import Mode
@@ -10,11 +10,22 @@ from ...errors import StaleLease
 from ..keys import Partition
 from .address import Address, interrupt_keys, run_keys
 from .runs import Place, Token, refusal
-from .values import About, Arg, Command, Item, Recheck, Reply, StaleAddress, micros, packed_record, text
+from .values import (
+    About,
+    Arg,
+    Command,
+    Item,
+    Recheck,
+    Reply,
+    StaleAddress,
+    micros,
+    named,
+    packed_record,
+    text,
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """One interrupt as the script wants it: what it reads as plain fields, and the whole as opaque bytes.
 
     `deadline`: empty for never, `+n` for n microseconds from now, or an absolute time in microseconds.
@@ -22,8 +33,11 @@ class Question:
     there is no schema. `default`: kind, mark, action digest and bytes of the default verdict.
     """
 
+    def __repr__(self) -> str:
+        return named(self)
+
     id: str
-    record: bytes = field(repr=False)
+    record: bytes
     kind: str
     digest: str
     offers: str
@@ -36,7 +50,7 @@ class Question:
     labels: str = ""
     label: str = ""
     early: str = "*"
-    default: tuple[str, str, str, bytes] = field(default=("", "", "", b""), repr=False)
+    default: tuple[str, str, str, bytes] = ("", "", "", b"")
 
     def args(self) -> tuple[Arg, ...]:
         """The interrupt's part of the script's arguments, in its order."""
@@ -50,15 +64,17 @@ class Question:
         return (self.id, self.early, verdict, self.record, packed_record(fields))
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(NamedTuple):
     """A whole suspension. `token` is None for a run that is not leased; `old` are the interrupts it had before."""
+
+    def __repr__(self) -> str:
+        return named(self)
 
     place: Place
     op: str
     digest: str
     seq: int
-    state: bytes = field(repr=False)
+    state: bytes
     questions: tuple[Question, ...]
     not_after: int
     longest: timedelta
@@ -66,7 +82,7 @@ class Pause:
     token: Token | None = None
     replace: bool = False
     keep: tuple[str, ...] = ()
-    old: tuple[Address, ...] = field(default=())
+    old: tuple[Address, ...] = ()
 
 
 def suspend(p: Partition, pause: Pause) -> Command[Outcome]:
@@ -125,7 +141,7 @@ def _fields(pause: Pause) -> dict[str, Arg]:
 
 def with_old(pause: Pause, old: Sequence[Address]) -> Pause:
     """The pause with the addresses of the interrupts its run has had so far."""
-    return replace(pause, old=tuple(old))
+    return pause._replace(old=tuple(old))
 
 
 __all__ = ["Pause", "Question", "Recheck", "StaleAddress", "suspend", "with_old"]

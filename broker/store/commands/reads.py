@@ -28,9 +28,9 @@ Asked = tuple[Address, InterruptRecord]
 def read_asked(p: Partition, interrupt: str) -> Read[Asked | None]:
     """One open interrupt with its question, and where it lies; None where there is none.
 
-    Of a settled one the answer may be missing: an early verdict lies elsewhere (see `read_slots`).
+    Of a settled one it says that it is settled, and not how: see `read_interrupts`.
     """
-    return Read(_commands(p, interrupt), lambda replies: _asked(p, interrupt, replies), forgiving=True)
+    return Read(_commands(p, interrupt)[:2], lambda replies: _asked(p, interrupt, replies), forgiving=True)
 
 
 def _asked(p: Partition, interrupt: str, replies: Sequence[Any]) -> Asked | None:
@@ -43,10 +43,10 @@ def _asked(p: Partition, interrupt: str, replies: Sequence[Any]) -> Asked | None
 
 def read_all_asked(p: Partition, ids: Sequence[str]) -> Read[tuple[Asked | None, ...]]:
     """As `read_asked`, of several."""
-    commands = tuple(command for one in ids for command in _commands(p, one))
+    commands = tuple(command for one in ids for command in _commands(p, one)[:2])
 
     def decode(replies: list[Any]) -> tuple[Asked | None, ...]:
-        return tuple(_asked(p, one, replies[3 * n : 3 * n + 3]) for n, one in enumerate(ids))
+        return tuple(_asked(p, one, replies[2 * n : 2 * n + 2]) for n, one in enumerate(ids))
 
     return Read(commands, decode, forgiving=True)
 

@@ -1,7 +1,7 @@
 """The two kinds of value a driver runs: a script call on a list of items, and a few plain reads in one write."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import chain
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -32,6 +32,11 @@ class Recheck(Exception):
     """An early answer arrived that was not held against the schema yet: look at it and repeat. Nothing was written."""
 
 
+def named(one: tuple[Any, ...]) -> str:
+    """How a tuple with stored bytes in it is shown: by its kind alone."""
+    return f"<{type(one).__name__}>"
+
+
 class About(NamedTuple):
     """What one item is about, for those who watch: ids only, and the fence of the lease it shows."""
 
@@ -45,25 +50,29 @@ class About(NamedTuple):
 NOTHING: Final = About()
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """What one item of a script call needs: the keys it may touch and its arguments."""
 
+    def __repr__(self) -> str:
+        return named(self)
+
     keys: tuple[str, ...]
-    args: tuple[Arg, ...] = field(repr=False)
+    args: tuple[Arg, ...]
     about: About = NOTHING
 
     @property
     def size(self) -> int:
         """About how many bytes it is: those of the values that may be long."""
-        return sum(len(part) for part in self.args if isinstance(part, bytes))
+        return sum([len(part) for part in self.args if isinstance(part, bytes)])
 
 
-@dataclass(frozen=True, slots=True)
-class Read(Generic[T_co]):
+class Read(NamedTuple, Generic[T_co]):
     """A few plain commands sent in one write, and what their replies mean together."""
 
-    commands: tuple[tuple[Arg, ...], ...] = field(repr=False)
+    def __repr__(self) -> str:
+        return named(self)
+
+    commands: tuple[tuple[Arg, ...], ...]
     decode: Callable[[list[Any]], T_co]
     forgiving: bool = False
     """Whether an error of one command is handed to `decode` in the place of its reply."""
@@ -99,13 +108,15 @@ class Then:
     join: Callable[[Any, list[Any]], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Command(Generic[T_co]):
+class Command(NamedTuple, Generic[T_co]):
     """One script call on items of one partition. `decode` turns the reply of item n into what the caller is told.
 
     `oom` lets a script that creates records run at the server's memory limit (a leased run may always pause).
     `confirm`: its outcome waits for the durability class of the namespace, whatever the outcome is (rule 34).
     """
+
+    def __repr__(self) -> str:
+        return named(self)
 
     script: str
     partition: Partition
@@ -117,7 +128,7 @@ class Command(Generic[T_co]):
 
     def keys(self) -> list[str]:
         """Every key the call declares, once each."""
-        return list(dict.fromkeys(key for item in self.items for key in item.keys))
+        return list(dict.fromkeys(chain.from_iterable([item.keys for item in self.items])))
 
     def args(self, settings: Settings) -> list[Arg]:
         """The arguments: the header every script reads, then each item behind its size."""
@@ -204,7 +215,7 @@ class Load:
 
 def _join(commands: Sequence[Command[T_co]]) -> Command[T_co]:
     items = tuple(item for one in commands for item in one.items)
-    return replace(commands[0], items=items, decode=lambda n, row: commands[n].decode(0, row))
+    return commands[0]._replace(items=items, decode=lambda n, row: commands[n].decode(0, row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,13 +240,13 @@ class Call:
     @property
     def size(self) -> int:
         """About how many bytes it is: those of the values that may be long."""
-        return sum(len(part) for part in self.flat if isinstance(part, bytes))
+        return sum([len(part) for part in self.flat if isinstance(part, bytes)])
 
 
 def packed(calls: Sequence[Call], *, whole: bool) -> tuple[Arg, ...]:
     """Several calls of one script, partition and header as one: a row of the reply for each of their items."""
     first = calls[0]
-    keys = first.keys if len(calls) == 1 else dict.fromkeys(key for one in calls for key in one.keys)
+    keys = first.keys if len(calls) == 1 else dict.fromkeys(chain.from_iterable([one.keys for one in calls]))
     called = ("EVAL", first.script.text) if whole else ("EVALSHA", first.script.sha)
     flat = chain.from_iterable(one.flat for one in calls)
     return (*called, len(keys), *keys, sum(one.count for one in calls), *first.head, *flat)
@@ -246,6 +257,9 @@ class Came(NamedTuple):
 
     `again`: it was made before, together with others, and may have happened then.
     """
+
+    def __repr__(self) -> str:
+        return named(self)
 
     reply: Any
     after: Sequence[Any] = ()

@@ -22,6 +22,9 @@ DEEP: Final[dict[str, Any]] = {"a": [{"token": SECRET}], "note": SECRET}
 _DEEPEST: Final = 6
 NOW: Final = datetime(2030, 1, 1, tzinfo=UTC)
 
+# How fields travel and what a connection is made of: neither holds what anybody said.
+_MACHINERY: Final = ("broker.core.shape.Slot", "broker.store.connect.Socket")
+
 # The command line, its demo and the replay handle what people give them by hand; their values are never logged.
 _APART: Final = (
     "broker.cli",
@@ -40,14 +43,18 @@ def classes() -> list[type]:
             for thing in vars(importlib.import_module(module.name)).values():
                 if isinstance(thing, type) and thing.__module__ == module.name and is_value(thing):
                     found[f"{thing.__module__}.{thing.__qualname__}"] = thing
-    return list(found.values())
+    return [thing for name, thing in found.items() if name not in _MACHINERY]
 
 
 def is_value(kind: type) -> bool:
     """Whether it is one of ours that is made, and not only built upon."""
     if issubclass(kind, BaseException) or kind in (Model, Tagged, Told):
         return False
-    return dataclasses.is_dataclass(kind) or issubclass(kind, Model)
+    return dataclasses.is_dataclass(kind) or issubclass(kind, Model) or _is_named_tuple(kind)
+
+
+def _is_named_tuple(kind: type) -> bool:
+    return issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
 def build(kind: type, depth: int = 0) -> Any:
@@ -60,8 +67,10 @@ def build(kind: type, depth: int = 0) -> Any:
         object.__setattr__(made, "__pydantic_extra__", None)
         object.__setattr__(made, "__pydantic_private__", None)
         return made
-    assert dataclasses.is_dataclass(kind)
     hints = get_type_hints(kind, include_extras=True)
+    if _is_named_tuple(kind):
+        return kind(**{name: _fill(hint, depth + 1) for name, hint in hints.items()})
+    assert dataclasses.is_dataclass(kind)
     given = {one.name: _fill(hints[one.name], depth + 1) for one in dataclasses.fields(kind) if one.init}
     return kind(**given)
 

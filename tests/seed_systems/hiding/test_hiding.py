@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -53,7 +53,7 @@ def vars_of(value: Any) -> Any:
     """What is really in a value."""
     if isinstance(value, Model):
         return value.__dict__
-    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+    return {name: getattr(value, name) for name in get_type_hints(type(value))}
 
 
 @pytest.mark.row("S23")
