@@ -10,7 +10,19 @@ from ...errors import StaleLease
 from ..keys import Partition
 from .address import Address, interrupt_keys, run_keys
 from .runs import Place, Token, refusal
-from .values import About, Arg, Command, Item, Recheck, Reply, StaleAddress, micros, packed_record, text
+from .values import (
+    About,
+    Arg,
+    Command,
+    Item,
+    Recheck,
+    Reply,
+    StaleAddress,
+    micros,
+    packed_record,
+    packed_texts,
+    text,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +101,7 @@ def suspend(p: Partition, pause: Pause) -> Command[Outcome]:
             return Conflict(reason="this point of the run was suspended with other content")
         return refusal(reply, place.run)
 
-    args: list[Arg] = [packed_record(_fields(pause)), place.input, pause.state]
+    args: list[Arg] = [packed_texts(_fields(pause)), place.input, pause.state]
     for q in pause.questions:
         args.extend(q.args())
     about = About(place.session, place.run, ids, pause.op, token.fence if token else None)

@@ -11,6 +11,7 @@ import msgpack
 from ...core.settings import Settings
 from ...errors import BrokerError, Corrupt, Unavailable, UnsuitableServer
 from ..connect import meaning
+from ..fields import FIELDS, named
 from ..keys import Partition
 from ..scripts import Script
 
@@ -291,8 +292,9 @@ def record(packed: Any, key: str) -> dict[str, bytes]:
     """The fields of a record as the scripts pack it, none where there is no record. Raises `Corrupt`."""
     if packed is None:
         return {}
+    fields: dict[str, Any]
     try:
-        fields = {name.decode(): value for name, value in msgpack.unpackb(packed, raw=True).items()}
+        fields = named(msgpack.unpackb(packed, raw=True))
     except (ValueError, TypeError, AttributeError, RecursionError, msgpack.exceptions.UnpackException):
         fields = {"": None}
     if not set(map(type, fields.values())) <= {bytes}:
@@ -309,7 +311,12 @@ def readable(reply: Any, key: str) -> dict[str, bytes] | None:
 
 
 def packed_record(fields: Mapping[str, Arg]) -> bytes:
-    """Fields of a record for a script: texts, those that are empty left out."""
+    """Fields of a record as it begins: texts under their short names, those that are empty left out."""
+    return packed_texts({FIELDS[name]: value for name, value in fields.items()})
+
+
+def packed_texts(fields: Mapping[str, Arg]) -> bytes:
+    """A map for a script: texts, those that are empty left out."""
     texts = {
         name: value if isinstance(value, bytes) else str(value)
         for name, value in fields.items()

@@ -3,8 +3,9 @@
 -- A call record is one short string in the hash of its run: state, attempt, digest, interrupt, fence of the lease that
 -- began it; '-' stands for what there is none of.
 local function call_record(run, call)
-  local calls = map('calls', run)
-  local packed = calls.f[call] or 'none 0 - - -'
+  local calls = map(SEG.calls, run)
+  local packed = calls.fields[call]
+  if not packed then return 'none', '0', '-', '', '-' end
   local state, attempt, digest, interrupt, fence = string.match(packed, '^(%S+) (%d+) (%S+) (%S+) (%S+)$')
   if not state then error({ 'corrupt', calls.key, 'hash with a call record of another form' }) end
   return state, attempt, digest, interrupt ~= '-' and interrupt or '', fence
@@ -12,8 +13,7 @@ end
 
 local function note_call(run, call, operation, state, digest, interrupt, attempt, fence)
   local was, before = call_record(run, call)
-  if not permitted('call', operation, was, state) then return false end
-  local some = interrupt ~= '' and interrupt or '-'
-  set(map('calls', run), call, table.concat({ state, attempt or before, digest, some, fence or '-' }, ' '))
+  if not permitted(SEG.calls, operation, was, state) then return false end
+  set(map(SEG.calls, run), call, table.concat({ state, attempt or before, digest, some(interrupt) or '-', fence or '-' }, ' '))
   return true
 end
