@@ -27,7 +27,7 @@ _NO_KEYS: Final = frozenset({"settled", "clock", "meta"})
 COMMANDS: Final[tuple[str, ...]] = (
     *("eval", "evalsha", "type", "time", "publish"),
     *("get", "set", "del", "exists", "hget", "hgetall", "hkeys", "hmget", "hset", "hdel", "mset"),
-    *("lindex", "llen", "lrange", "ltrim", "rpush", "sadd", "smembers"),
+    *("lindex", "llen", "lrange", "ltrim", "rpush", "sadd", "smembers", "srem"),
     *("zadd", "zcard", "zrange", "zrangebyscore", "zrem", "zremrangebyrank", "zremrangebyscore", "zscore"),
     *("xack", "xadd", "xautoclaim", "xgroup|create", "xgroup|delconsumer", "xinfo|groups", "xpending"),
     *("xrange", "xread", "xreadgroup", "xtrim"),

@@ -110,18 +110,18 @@ _KINDS: Final = {"run": SEGMENTS["run"], "interrupt": SEGMENTS["interrupt"], "ca
 """The records of the transition table, as scripts call them."""
 
 
-@cache
-def _constants(publish: str) -> str:
+def _constants(publish: str, body: str) -> str:
     moves = [
-        f"{_KINDS[row.record]} {row.operation} {row.before or 'none'} {after}"
+        f"['{_KINDS[row.record]}{row.operation} {row.before or 'none'} {after}'] = true"
         for row in TRANSITIONS
+        if f"'{row.operation}'" in body
         for after in row.after
     ]
     states = {"run": RunState, "interrupt": Settlement}
     return "\n".join(
         (
             f"local PUBLISH = '{publish}'",
-            f"local MOVES = '|{'|'.join(moves)}|'",
+            f"local MOVES = {{ {', '.join(moves)} }}",
             f"local STATES = {{ {', '.join(f'[SEG.{kind}] = {_set(words)}' for kind, words in states.items())} }}",
         )
     )
@@ -131,7 +131,7 @@ def _constants(publish: str) -> str:
 def _render(how: Rendering, name: str, oom: bool) -> Script:  # noqa: FBT001
     prelude = _source("_prelude").replace("--@clock", CLOCK if how.clock else "")
     used = USE.sub(lambda found: _source(found[1]), _source(name))
-    body = "\n".join((_constants(how.publish), prelude, used))
+    body = "\n".join((_constants(how.publish, used), prelude, used))
     if how.without is not None:
         body = GUARD.sub(lambda found: "" if found[1] == how.without else found[0], body)
     lines = (line for line in body.splitlines() if line.strip() and not line.lstrip().startswith("--"))

@@ -233,7 +233,9 @@ def with_another_type(world: World, kind: str) -> None:
     assert names
     for name in names:
         world.client.delete(name)
-        world.client.execute_command(*(("SET", name, "x") if kind == "pools" else ("SADD", name, "x")))
+        world.client.execute_command(
+            *(("SET", name, "x") if kind in ("pools", "lists") else ("SADD", name, "x"))
+        )
     met = []
     for act in steps.values():
         before = world.snapshot()
@@ -249,7 +251,7 @@ def with_another_type(world: World, kind: str) -> None:
 @pytest.mark.parametrize(
     "kind",
     ["run", "interrupt", "calls", "active", "history", "early", "aliases", "ready", "bell", "timers", "retention",
-     "pools", "counter", "open", "open_queue", "open_kind", "open_tool", "unseen", "dispositions", "interrupts",
+     "pools", "counter", "open", "lists", "unseen", "dispositions", "interrupts",
      "errors"],
 )  # fmt: skip
 def test_a_key_of_another_type_is_named_and_nothing_is_written(world: World, kind: str) -> None:

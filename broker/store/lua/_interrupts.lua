@@ -15,13 +15,13 @@ local function due(i)
   return f.state == SET.OPEN and f.expiry ~= EXPIRY.WAIT and (tonumber(f.deadline) or now + 1) <= now
 end
 
--- Lists an open interrupt by its number, or takes it off the lists (false).
+-- Puts an open interrupt into the list of its queue, kind and tool, by its number, or takes it off (false). `lists` names
+-- every list that holds something.
 local function list(i, number)
   local f = i.f
-  place(SEG.open, nil, i.id, number)
-  place(SEG.open_queue, f.queue, i.id, number)
-  place(SEG.open_kind, f.kind, i.id, number)
-  if f.tool then place(SEG.open_tool, f.tool, i.id, number) end
+  local name = f.queue .. ':' .. f.kind .. ':' .. (f.tool or '')
+  place(SEG.open, name, i.id, number)
+  if number then place(SEG.lists, nil, name) else named[key(SEG.open, name)] = { key(SEG.lists), name } end
 end
 
 -- The one place where an interrupt ends. `how`: operation, op, by, and where somebody answered: answer, mark, action;
@@ -66,7 +66,7 @@ end
 
 -- An answer that came before its question, or nil; a fault where the stored bytes are none of ours.
 local function early_answer(early, field)
-  local packed = early.fields[field]
+  local packed = get(early, field)
   if not packed then return nil end
   local said = unpacked(early.key, packed, 7)
   return { op = said[1], kind = said[2], mark = said[3], slot = said[4], action = said[5], seen = said[6], by = said[7] }

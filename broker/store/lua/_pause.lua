@@ -23,7 +23,7 @@ local function add(r, session, seq, q)
   local call = f.call
   if call then
     local aliases, field = map(SEG.aliases, session), 'call:' .. call
-    local before = aliases.fields[field]
+    local before = get(aliases, field)
     set(aliases, field, before and before .. ' ' .. q.id or q.id)
     local awaiting = f.audience == 'completions' and CALL.AWAITING_COMPLETION or CALL.AWAITING_CONFIRMATION
     note_call(r.id, call, 'suspend', awaiting, f.action or '-', q.id)
@@ -41,7 +41,7 @@ local function match_early(r, session, seq, q)
   for _, field in ipairs({ 'r ' .. r.id .. ' ' .. seq .. ' ' .. call, 'j ' .. r.id .. ' ' .. call, 'c ' .. call }) do
     local a = early_answer(early, field)
     local named = string.sub(field, 1, 1) ~= 'c'
-    if not named and aliases.fields['call:' .. call] ~= q.id then a = nil end --@guard early-sole
+    if not named and get(aliases, 'call:' .. call) ~= q.id then a = nil end --@guard early-sole
     if a then
       local looked, bad = q.early == '*' or has(q.early, a.mark, ','), has(q.early, '!' .. a.mark, ',')
       local action = string.match(',' .. q.early .. ',', ',' .. a.mark .. '=([^,]*),')

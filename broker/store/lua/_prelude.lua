@@ -1,5 +1,5 @@
--- Shared by every script. The loader puts before it: the shebang with the flags, MOVES (the transition table), STATES
--- (the states of each record) and PUBLISH, and puts in the words for RUN.X, SET.X, CALL.X, MODE.X, EXPIRY.X, the key
+-- Shared by every script. The loader puts before it: the shebang with the flags, MOVES (what the transition table
+-- has of the operations in the script), STATES (the states of each record) and PUBLISH, and puts in the words for RUN.X, SET.X, CALL.X, MODE.X, EXPIRY.X, the key
 -- segments for SEG.x, and the names that the fields of records have on the server for f.x.
 --
 -- How a script works: `each(decide)` runs `decide` for one item after the other. While it decides, an item only reads,
@@ -16,8 +16,11 @@ local TAG = string.match(KEYS[1], '^({[^}]*})')
 local declared = {}
 for n = 1, #KEYS do declared[KEYS[n]] = true end
 
--- Of the call: records by name, what is known of the types of keys, what is written at the end.
-local records, types, values, members, counter, counted = {}, {}, {}, {}, nil, nil
+-- Of the call: names of keys that all items share, records by name, what is known of the types of keys, what is written
+-- at the end.
+local shared, records, types, values, members, counter, counted = {}, {}, {}, {}, {}, nil, nil
+-- Sorted sets that are named in a set, and taken off it when they are empty: the set and the name.
+local named = {}
 -- Of the item: what it would change, and the keys whose types are to be looked at.
 local touched, bells, pending, changes, puts, unchecked = {}, {}, {}, {}, {}, {}
 
@@ -37,7 +40,11 @@ local NOW = int(now)
 
 -- The name of a key. Nothing else makes names, and nothing undeclared is touched.
 local function key(kind, id)
-  local name = id and TAG .. kind .. id or TAG .. kind
+  local name = id and TAG .. kind .. id or shared[kind]
+  if not name then
+    name = TAG .. kind
+    shared[kind] = name
+  end
   if not declared[name] then error({ 'address', kind, id or '' }) end --@guard declared
   return name
 end
@@ -150,14 +157,18 @@ local function map(kind, id)
   local name = key(kind, id)
   local r = records[name]
   if r then return r end
-  local fields = setmetatable({}, { __index = function(fields, field)
-    local value = read('HGET', name, field)
-    rawset(fields, field, value)
-    return value
-  end })
-  r = { key = name, fields = fields, changed = {} }
+  r = { key = name, fields = {}, changed = {} }
   records[name] = r
   return r
+end
+
+local function get(r, field)
+  local value = r.fields[field]
+  if value == nil then
+    value = read('HGET', r.key, field)
+    r.fields[field] = value
+  end
+  return value
 end
 
 -- Says that a record or a map is to be written.
@@ -181,7 +192,7 @@ local function some(text) return text ~= '' and text or nil end
 local function sum(text, by) return int((tonumber(text) or 0) + by) end
 
 local function permitted(kind, operation, from, target)
-  return string.find(MOVES, '|' .. kind .. ' ' .. operation .. ' ' .. from .. ' ' .. target .. '|', 1, true) ~= nil
+  return MOVES[kind .. operation .. ' ' .. from .. ' ' .. target]
 end
 
 -- Takes a record to another state, as the table allows; a state of another version is refused, never guessed.
@@ -249,13 +260,20 @@ end
 
 local function commit()
   counted = counter
-  for n = 1, #bells do bells[n].of.f.bell = send(bells[n]) end
+  if #bells > 0 then
+    for n = 1, #bells do bells[n].of.f.bell = send(bells[n]) end
+    bells = {}
+  end
   for n = 1, #touched do
     local r = touched[n]
     r.touched = false
-    if r.changed then save(r) else values[r.key] = cmsgpack.pack(r.f) end
+    if r.changed then save(r) else values[r.key] = r.packed or cmsgpack.pack(r.f) end
+    r.packed = nil
   end
-  for n = 1, #puts, 2 do values[puts[n]] = puts[n + 1] end
+  if #puts > 0 then
+    for n = 1, #puts, 2 do values[puts[n]] = puts[n + 1] end
+    puts = {}
+  end
   for n = 1, #changes, 3 do change(changes[n], changes[n + 1], changes[n + 2]) end
   for n = 1, #pending do
     local w = pending[n]
@@ -264,6 +282,7 @@ local function commit()
     -- The first entry of a history says when it is looked at.
     if w.first and reply == 1 then change(TAG .. SEG.retention, w.first, int(now + KEEP_HISTORY)) end
   end
+  touched, changes, pending = {}, {}, {}
 end
 
 -- A command with any number of words.
@@ -292,22 +311,23 @@ local function flush()
     long('ZADD', name, add)
     long('ZREM', name, drop)
   end
+  for name, at in pairs(named) do
+    if redis_call('EXISTS', name) == 0 then redis_call('SREM', at[1], at[2]) end
+  end
   local list = {}
   for name, value in pairs(values) do
     list[#list + 1] = name
     list[#list + 1] = value
   end
   for first = 1, #list, 1000 do redis_call('MSET', unpack(list, first, math.min(first + 999, #list))) end
-  members, values = {}, {}
+  members, values, named = {}, {}, {}
 end
-
-local function start_item() touched, bells, pending, changes, puts, unchecked = {}, {}, {}, {}, {}, {} end
 
 -- Forgets what an item meant to change. What others wrote is read again.
 local function forget()
   flush()
   records, types, counter, counted = {}, {}, nil, nil
-  start_item()
+  touched, bells, pending, changes, puts, unchecked = {}, {}, {}, {}, {}, {}
 end
 
 -- A fault of a script is that of a record, where it holds what is no text.
@@ -334,7 +354,6 @@ local function each(decide)
   for n = 1, N do
     cursor = stop + 1
     stop = cursor + tonumber(ARGV[cursor])
-    start_item()
     local fine, reply = pcall(decided)
     if fine then
       commit()

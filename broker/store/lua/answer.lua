@@ -1,8 +1,8 @@
 -- answer: what one party says about one interrupt, named by its id or by its call. The first one counts; the others
 -- are told who was first. One that comes before its question is kept. Safe to repeat with the same op.
 -- KEYS  per item: verdict (of the interrupt, and of the early slot), run, calls, aliases, early, unknown, timers,
---       retention, history, counter, ready, pools, bell, dispositions, open; per interrupt concerned: interrupt,
---       default, open_queue, open_tool, open_kind, unseen
+--       retention, history, counter, ready, pools, bell, dispositions, lists; per interrupt concerned: interrupt,
+--       default, open, unseen
 -- ARGV  per item: size, interrupt (empty: by call), session, run, sequence, call, op, kind of answer, mark (digest of
 --       the verdict), verdict, by, seen digest, action digest (of what an edit lets run), slot of the early verdict,
 --       not_after, longest window. A call with a run and no sequence is one of that run's journal
@@ -76,7 +76,7 @@ local function in_journal(a, found)
 end
 
 local function by_call(a)
-  local known, found = words(map(SEG.aliases, a.session).fields['call:' .. a.call]), {}
+  local known, found = words(get(map(SEG.aliases, a.session), 'call:' .. a.call)), {}
   for _, id in ipairs(known) do
     -- A tilde stands for an interrupt that was collected already; the call id has been seen all the same.
     if string.sub(id, 1, 1) ~= '~' then found[#found + 1] = load(SEG.interrupt, id) end

@@ -13,7 +13,7 @@ return each(function()
     { 'ZREMRANGEBYSCORE', z, '5', '6' }, { 'DEL', z },
     { 'RPUSH', l, 'a' }, { 'LRANGE', l, '0', '0' }, { 'LINDEX', l, '0' }, { 'LLEN', l }, { 'LTRIM', l, '0', '5' },
     { 'XADD', x, '*', 'a', '1' }, { 'XRANGE', x, '-', '+', 'COUNT', '1' }, { 'XACK', x, 'g', '1-1' }, { 'XPENDING', x, 'g' }, { 'XINFO', 'GROUPS', x },
-    { 'SADD', key(SEG.scratch, 'm'), 'a' }, { PUBLISH, TAG .. SEG.settled .. 'scratch', '' },
+    { 'SADD', key(SEG.scratch, 'm'), 'a' }, { 'SREM', key(SEG.scratch, 'm'), 'a' }, { PUBLISH, TAG .. SEG.settled .. 'scratch', '' },
   }
   if decider then
     tried[#tried + 1] = { 'SET', key(SEG.verdict, 'scratch'), '' }

@@ -17,7 +17,7 @@ local function delete(gone) pending[#pending + 1] = { 'DEL', unpack(gone) } end
 -- Takes a word out of what a call id of the session stands for, and puts another one in its place where one is given.
 local function unalias(session, call, word, instead)
   local aliases, left = map(SEG.aliases, session), {}
-  for _, other in ipairs(words(aliases.fields['call:' .. call])) do
+  for _, other in ipairs(words(get(aliases, 'call:' .. call))) do
     if other ~= word and other ~= instead then left[#left + 1] = other end
   end
   if instead then left[#left + 1] = instead end
@@ -88,7 +88,7 @@ local function drop_early(member)
   if run and needed(run, call, verdict) then return later(member, KEEP_PARKED) end --@guard keep-early
   local early = map(SEG.early, session)
   write('DEL', SEG.verdict, verdict)
-  if not early.fields[field] then return end
+  if not get(early, field) then return end
   set(early, field, '')
   history(session, 'unmatched', run, '', '', '', '', '', '', field)
   tell('unmatched', '', session, '')

@@ -10,10 +10,12 @@ return each(function()
   if f.state == RUN.FINISHED and f.fence == fence and f.nonce == nonce then return { 'replayed', f.state } end
   if not holds(r, fence, nonce) then return { 'stale_lease', f.state or '' } end
   local fresh = {}
-  for _, one in ipairs(words(f.fresh)) do
-    local spent = false
-    if has(f.shown, one, ' ') then spent = true end --@guard spent
-    if not spent then fresh[#fresh + 1] = one end
+  if f.mode == MODE.EACH then
+    for _, one in ipairs(words(f.fresh)) do
+      local spent = false
+      if has(f.shown, one, ' ') then spent = true end --@guard spent
+      if not spent then fresh[#fresh + 1] = one end
+    end
   end
   if f.mode == MODE.EACH and (#fresh > 0 or tonumber(f.left) > 0) then --@guard unread
     unlease(r) --@guard unread

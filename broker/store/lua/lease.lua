@@ -26,5 +26,6 @@ return each(function()
   f.shown = f.fresh
   place(SEG.timers, nil, 'r ' .. id, f.lease_until)
   history(f.session, 'leased', id, f.seq, '', RUN.LEASED, '', f.fence, '', holder)
-  return { 'leased', cmsgpack.pack(f) }
+  r.packed = cmsgpack.pack(f)
+  return { 'leased', r.packed }
 end)

@@ -1,9 +1,11 @@
 -- move: takes a run, with its open interrupts, to another queue; its state stays. Safe to repeat.
--- KEYS  per item: run, ready and bell (of both pools), pools, counter, retention, history; per interrupt of the run:
---       interrupt, open_queue (of both queues)
+-- KEYS  per item: run, ready and bell (of both pools), pools, counter, retention, history, lists; per interrupt of the
+--       run: interrupt, open (of both queues)
 -- ARGV  per item: size, run, queue, by
 -- Reply per item: accepted state | unknown | conflict
 --@use _runs
+--@use _calls
+--@use _interrupts
 return each(function()
   local id, queue, by = args()
   local r = load(SEG.run, id)
@@ -17,11 +19,10 @@ return each(function()
   if offered then place(SEG.ready, pool_of(r), id, false) end
   for _, one in ipairs(words(f.ids)) do
     local i = load(SEG.interrupt, one)
-    if i.f.state == SET.OPEN then
-      place(SEG.open_queue, i.f.queue, one, false)
-      place(SEG.open_queue, queue, one, i.f.number)
-    end
+    local open = i.f.state == SET.OPEN
+    if open then list(i, false) end
     i.f.queue = queue
+    if open then list(i, i.f.number) end
     touch(i)
   end
   history(f.session, 'moved', id, f.seq, '', f.state, by, '', '', f.queue .. ' to ' .. queue)

@@ -1,7 +1,7 @@
 -- withdraw: takes back a suspension, and with it the run. Names the sequence it is about; once refused under a lease,
 -- always refused. Safe to repeat with the same op.
 -- KEYS  per item: run, calls, active, timers, retention, history, counter, ready, pools, bell, dispositions, dead,
---       open; per interrupt of the run: interrupt, open_queue, open_tool, open_kind, unseen (default and verdict where
+--       lists; per interrupt of the run: interrupt, open, unseen (default and verdict where
 --       the policy is a default answer)
 -- ARGV  per item: size, run, op, sequence, by, reason
 -- Reply per item: accepted state | replayed state | unknown | conflict | settled state (closed or another sequence)
