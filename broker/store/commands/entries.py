@@ -203,7 +203,7 @@ def read_entry(p: Partition, run: str, entry: str) -> Read[Known]:
         if replies[0] is None:
             return Known(result=replies[1])
         match text(replies[0]).split():
-            case [state, _, _, interrupt, _]:
+            case [state, interrupt] | [state, interrupt, _, _, _]:
                 return Known(state, "" if interrupt == "-" else interrupt, replies[1])
             case _:
                 raise Corrupt(calls, "it holds a call record of another form")

@@ -10,11 +10,14 @@
 
 --@use _runs
 --@use _calls
--- What the question about a call says of it: nil where it may run. A call that was asked about stays gated.
-local function gate(a, interrupt)
+-- What the question about a call says of it: nil where it may run. A call that was asked about stays gated. One whose
+-- record has no digest is compared with its question.
+local function gate(a, interrupt, digest)
   if interrupt == '' then return { 'ask' } end
   if a.interrupt ~= interrupt then return { 'asked', interrupt } end
-  local f = load(SEG.interrupt, interrupt).f
+  local i = load(SEG.interrupt, interrupt)
+  local f = i.f
+  if digest == '' and i.exists and (f.action or '-') ~= a.digest then return { 'mismatch', f.action or '-' } end --@guard question-digest
   if f.state == SET.OPEN then return { 'open', interrupt } end --@guard gate-open
   local agreed = f.answer == 'approve' or f.answer == 'edit'
   if f.state ~= SET.RESOLVED or not agreed then return { 'settled', interrupt } end --@guard gate-approved
@@ -39,7 +42,7 @@ return each(function()
   local f = r.f
   if not holds(r, a.fence, a.nonce) then return { 'stale_lease', f.state or '' } end
   local state, attempt, digest, interrupt, fence = call_record(a.run, a.entry)
-  if state ~= 'none' and digest ~= a.digest then return { 'mismatch', digest } end --@guard journal-digest
+  if state ~= 'none' and digest ~= '' and digest ~= a.digest then return { 'mismatch', digest } end --@guard journal-digest
   local journal = key(SEG.journal, a.run)
   if state == CALL.RESOLVED then return ended(a, interrupt, journal) end --@guard journal-stored
   local begun = state == CALL.PENDING_RESULT or state == CALL.AWAITING_COMPLETION
@@ -48,7 +51,7 @@ return each(function()
   if not begun then
     local entries, bytes = tonumber(f.entries or '0'), tonumber(f.bytes or '0')
     if entries >= tonumber(a.most) or bytes >= tonumber(a.room) then return { 'full', int(entries), int(bytes) } end --@guard journal-room
-    local stop = gated and gate(a, interrupt)
+    local stop = gated and gate(a, interrupt, digest)
     if stop then return stop end
   end
   local handle = read('HGET', journal, 'h ' .. a.entry)
