@@ -4,16 +4,18 @@ from typing import Any
 
 import msgpack
 
+from broker.store.fields import FIELDS, named
+
 
 def fields(packed: Any) -> dict[str, bytes]:
     """The fields of a record, none where there is no record."""
-    return {} if packed is None else {k.decode(): v for k, v in msgpack.unpackb(packed, raw=True).items()}
+    return {} if packed is None else named(msgpack.unpackb(packed, raw=True))
 
 
-def changed(packed: Any, **values: str | bytes | None) -> bytes:
+def changed(packed: Any, **values: Any) -> bytes:
     """The record with other fields; None takes one out."""
     found: dict[str, Any] = {**fields(packed), **values}
-    kept = {name: value for name, value in found.items() if value is not None}
+    kept = {FIELDS.get(name, name): value for name, value in found.items() if value is not None}
     record: bytes = msgpack.packb(kept, use_bin_type=False)
     return record
 

@@ -18,6 +18,7 @@ from ..store.commands.values import micros
 from ..store.keys import Partition
 from .diagnosis import workers
 from .link import Link
+from .listing import open_page
 
 STAGES: Final = ("lists", "open", "dead", "sessions")
 AT_ONCE: Final = 100
@@ -114,7 +115,7 @@ class Check:
 
     async def _open(self, p: Partition, by: Yardstick) -> None:
         """A page of open interrupts."""
-        rows = await self._page(p, "open")
+        rows = self._seen(await open_page(self._link, p, lambda _: True, self._walk.place, AT_ONCE))
         slots = [(row.id, "") for row in rows]
         records = {one.id: one for one in await self._link.fetch(reads.read_interrupts(p, slots))}
         found = await self._rows(p, list(dict.fromkeys(one.run_id for one in records.values())))
@@ -132,13 +133,13 @@ class Check:
 
     async def _dead(self, p: Partition) -> None:
         """A page of dead letters."""
-        rows = await self._page(p, "dead")
+        rows = self._seen(await self._link.fetch(reads.page(p, "dead", self._walk.place, AT_ONCE)))
         runs = await self._rows(p, [row.id for row in rows])
         self._walk.dead += [row.id for row in runs if row.state is RunState.DEAD]
 
-    async def _page(self, p: Partition, index: str) -> Sequence[reads.Row]:
+    def _seen(self, rows: Sequence[reads.Row]) -> Sequence[reads.Row]:
+        """The rows of a page, after which the next one begins."""
         walk = self._walk
-        rows = await self._link.fetch(reads.page(p, index, "", walk.place, AT_ONCE))
         walk.looked += len(rows)
         if rows:
             walk.place = rows[-1].place

@@ -308,7 +308,8 @@ class AsyncBroker:
         pools: dict[Pool, int] = {}
         for p in self._link.space.all():
             counts = await self._link.fetch(reads.read_counts(p))
-            open_, dead = open_ + counts.open, dead + counts.dead
+            open_ += await self._link.fetch(reads.read_open(p, counts.lists))
+            dead += counts.dead
             for pool, ready in zip(
                 counts.pools, await self._link.fetch(reads.read_ready(p, counts.pools)), strict=True
             ):

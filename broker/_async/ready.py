@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..core.ids import new_nonce
 from ..store.commands import reads, runs
-from ..store.commands.values import Read, named, text
+from ..store.commands.values import Read, brief, text
 from ..store.keys import Partition, Pool
 from ._runtime import monotonic, together
 from .link import Link
@@ -29,7 +29,7 @@ class _Wanted(NamedTuple):
     fields: dict[str, bytes]
 
     def __repr__(self) -> str:
-        return named(self)
+        return brief(self)
 
     def is_still(self, leased: runs.Leased) -> bool:
         """Whether it was leased at the pause that it was looked at, with the answers it had then."""

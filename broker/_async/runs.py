@@ -242,7 +242,7 @@ class Dead:
         await self._link.open()
         found: list[RunRecord] = []
         for p in self._link.space.all():
-            for row in await self._link.fetch(reads.page(p, "dead", "", None, limit - len(found))):
+            for row in await self._link.fetch(reads.page(p, "dead", None, limit - len(found))):
                 try:
                     record = await self._link.fetch(reads.read_run(p, row.id, lenient=True))
                 except Corrupt as broken:

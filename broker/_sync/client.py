@@ -305,7 +305,8 @@ class Broker:
         pools: dict[Pool, int] = {}
         for p in self._link.space.all():
             counts = self._link.fetch(reads.read_counts(p))
-            open_, dead = open_ + counts.open, dead + counts.dead
+            open_ += self._link.fetch(reads.read_open(p, counts.lists))
+            dead += counts.dead
             for pool, ready in zip(
                 counts.pools, self._link.fetch(reads.read_ready(p, counts.pools)), strict=True
             ):

@@ -23,6 +23,7 @@ from ..store.delivery import Delivery
 from ..store.keys import Partition, Pool
 from .follow import Follower
 from .link import Link
+from .listing import open_page
 from .waiting import wait_for
 
 MOST_ON_A_PAGE = 500
@@ -174,7 +175,7 @@ class Inbox:
         looked, most = 0, max(limit * 10, 500)
         while place < self._link.space.count:
             p = self._link.space.partition(place)
-            rows = self._link.fetch(reads.page(p, *filters.index, after, min(limit, 100)))
+            rows = open_page(self._link, p, filters.may_hold, after, min(limit, 100))
             records = self._listed(p, [row.id for row in rows])
             now = self._link.server_now()
             for row in rows:

@@ -243,7 +243,7 @@ class Dead:
         self._link.open()
         found: list[RunRecord] = []
         for p in self._link.space.all():
-            for row in self._link.fetch(reads.page(p, "dead", "", None, limit - len(found))):
+            for row in self._link.fetch(reads.page(p, "dead", None, limit - len(found))):
                 try:
                     record = self._link.fetch(reads.read_run(p, row.id, lenient=True))
                 except Corrupt as broken:

@@ -58,14 +58,14 @@ class Filters:
     reviewer: str | None = None
     older_than: timedelta | None = None
 
-    @property
-    def index(self) -> tuple[str, str]:
-        """The narrowest index for these filters: its kind and the name in it."""
-        for name in ("tool", "queue", "kind"):
-            value = getattr(self, name)
-            if value is not None:
-                return f"open_{name}", value
-        return "open", ""
+    def may_hold(self, name: str) -> bool:
+        """Whether the list of that name (`queue:kind:tool`) may hold what is wanted. Only a queue holds no colon."""
+        queue, _, rest = name.partition(":")
+        return (
+            (self.queue is None or queue == self.queue)
+            and (self.kind is None or rest.startswith(f"{self.kind}:"))
+            and (self.tool is None or rest.endswith(f":{self.tool}"))
+        )
 
     def match(self, record: InterruptRecord, now: int) -> bool:
         """Whether a record is wanted; `now` is the server's time in microseconds. Unreadable ones match by place."""

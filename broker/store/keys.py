@@ -38,10 +38,8 @@ SEGMENTS: Final[dict[str, str]] = {
     # indexes of a partition
     "ready": ":ready:",
     "pools": ":pools",
-    "open": ":open",
-    "open_queue": ":open-queue:",
-    "open_tool": ":open-tool:",
-    "open_kind": ":open-kind:",
+    "open": ":open:",
+    "lists": ":lists",
     "unseen": ":unseen:",
     "timers": ":timers",
     "retention": ":retention",
@@ -116,6 +114,11 @@ class Pool:
     def known(cls, names: Iterable[str]) -> tuple["Pool", ...]:
         """The pools among some names from Redis; what another program wrote there is passed over."""
         return tuple(cls.parse(name) for name in names if name.count(":") == 2)  # noqa: PLR2004 - its two colons
+
+
+def open_list(queue: str, kind: str, tool: str) -> str:
+    """The list an interrupt stands in while it is open; `Filters.may_hold` says which lists hold what is wanted."""
+    return f"{queue}:{kind}:{tool}"
 
 
 @dataclass(frozen=True, slots=True)

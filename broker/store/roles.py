@@ -26,8 +26,8 @@ _NO_KEYS: Final = frozenset({"settled", "clock", "meta"})
 # What the scripts run, what readers and followers of doorbells need, and what the client says when it connects.
 COMMANDS: Final[tuple[str, ...]] = (
     *("eval", "evalsha", "type", "time", "publish"),
-    *("get", "set", "del", "exists", "hget", "hgetall", "hkeys", "hmget", "hset", "hdel"),
-    *("lindex", "llen", "lrange", "ltrim", "rpush", "sadd", "smembers"),
+    *("get", "set", "del", "exists", "hget", "hgetall", "hkeys", "hmget", "hset", "hdel", "mset"),
+    *("lindex", "llen", "lrange", "ltrim", "rpush", "sadd", "smembers", "srem"),
     *("zadd", "zcard", "zrange", "zrangebyscore", "zrem", "zremrangebyrank", "zremrangebyscore", "zscore"),
     *("xack", "xadd", "xautoclaim", "xgroup|create", "xgroup|delconsumer", "xinfo|groups", "xpending"),
     *("xrange", "xread", "xreadgroup", "xtrim"),

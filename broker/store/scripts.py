@@ -18,6 +18,7 @@ from typing import Final
 
 from ..core.models import OnExpiry
 from ..core.states import TRANSITIONS, CallState, Mode, RunState, Settlement
+from .fields import FIELDS
 from .keys import SEGMENTS
 
 GUARD: Final = re.compile(r"^.*--@guard (\S+)\n", re.MULTILINE)
@@ -76,12 +77,15 @@ def _source(name: str) -> str:
     return str((_folder() / f"{name}.lua").read_text(encoding="utf-8"))
 
 
-def _table(entries: dict[str, str]) -> str:
-    return "{ " + ", ".join(f"{k} = '{v}'" for k, v in entries.items()) + " }"
+def _set(words: type[StrEnum]) -> str:
+    return "{ " + ", ".join(f"{word.value} = true" for word in words) + " }"
 
 
-# A word of a script such as RUN.READY is put in as its text: a table of them would be built anew at every call.
+# A word of a script such as RUN.READY or SEG.run is put in as its text: a table of them would be built anew at every
+# call. A field of a record, always written f.name, gets the short name it has on the server.
 WORD: Final = re.compile(r"\b(RUN|SET|CALL|MODE|EXPIRY)\.([A-Z_]+)\b")
+SEGMENT: Final = re.compile(r"\bSEG\.([a-z_]+)\b")
+FIELD: Final = re.compile(r"\bf\.([a-z_]+)\b")
 WORDS: Final[dict[str, type[StrEnum]]] = {
     "RUN": RunState,
     "SET": Settlement,
@@ -95,20 +99,30 @@ def _word(found: re.Match[str]) -> str:
     return f"'{WORDS[found[1]][found[2]].value}'"
 
 
-@cache
-def _constants(publish: str) -> str:
+def _put_in(text: str) -> str:
+    """The words, segments and fields of a script as they are on the server."""
+    text = WORD.sub(_word, text)
+    text = SEGMENT.sub(lambda found: f"'{SEGMENTS[found[1]]}'", text)
+    return FIELD.sub(lambda found: f"f.{FIELDS[found[1]]}", text)
+
+
+_KINDS: Final = {"run": SEGMENTS["run"], "interrupt": SEGMENTS["interrupt"], "call": SEGMENTS["calls"]}
+"""The records of the transition table, as scripts call them."""
+
+
+def _constants(publish: str, body: str) -> str:
     moves = [
-        f"{row.record} {row.operation} {row.before or 'none'} {after}"
+        f"['{_KINDS[row.record]}{row.operation} {row.before or 'none'} {after}'] = true"
         for row in TRANSITIONS
+        if f"'{row.operation}'" in body
         for after in row.after
     ]
-    states = {"run": f"|{'|'.join(RunState)}|", "interrupt": f"|{'|'.join(Settlement)}|"}
+    states = {"run": RunState, "interrupt": Settlement}
     return "\n".join(
         (
-            f"local SEG = {_table(SEGMENTS)}",
             f"local PUBLISH = '{publish}'",
-            f"local MOVES = '|{'|'.join(moves)}|'",
-            f"local STATES = {_table(states)}",
+            f"local MOVES = {{ {', '.join(moves)} }}",
+            f"local STATES = {{ {', '.join(f'[SEG.{kind}] = {_set(words)}' for kind, words in states.items())} }}",
         )
     )
 
@@ -117,9 +131,9 @@ def _constants(publish: str) -> str:
 def _render(how: Rendering, name: str, oom: bool) -> Script:  # noqa: FBT001
     prelude = _source("_prelude").replace("--@clock", CLOCK if how.clock else "")
     used = USE.sub(lambda found: _source(found[1]), _source(name))
-    body = "\n".join((_constants(how.publish), prelude, used))
+    body = "\n".join((_constants(how.publish, used), prelude, used))
     if how.without is not None:
         body = GUARD.sub(lambda found: "" if found[1] == how.without else found[0], body)
     lines = (line for line in body.splitlines() if line.strip() and not line.lstrip().startswith("--"))
-    text = ("#!lua flags=allow-oom\n" if oom else "#!lua\n") + WORD.sub(_word, "\n".join(lines)) + "\n"
+    text = ("#!lua flags=allow-oom\n" if oom else "#!lua\n") + _put_in("\n".join(lines)) + "\n"
     return Script(name, text, sha1(text.encode(), usedforsecurity=False).hexdigest())

@@ -314,7 +314,7 @@ async def test_F47_B59_B77_who_when_what_is_on_record(broker: AsyncBroker) -> No
 
 
 async def test_F48_pending_waits_are_listed_filtered_and_paged(broker: AsyncBroker, clock: Clock) -> None:
-    """Off: the indexes `open_tool`, `open_queue`, `open_kind`, or a filter of `pages.Filters`."""
+    """Off: `Filters.may_hold`, or a filter of `pages.Filters`."""
     half = HOUR / 2
     clock.advance(-half)
     old = await asked(broker, refund(1, labels=("big",), reviewers=("ann",)), session="old")

@@ -99,7 +99,7 @@ class Suspend(Request):
             return "suspend", "not its first pause"
         if (when := in_time(m, self.pause.not_after)) != "in time":
             return "suspend", when
-        create(m, run, self.pause.op)
+        create(m, run, "")
         return None
 
     def _refused_lease(self, m: Model, run: ModelRun) -> tuple[str, str] | None:

@@ -11,7 +11,7 @@ from tests.records import fields
 from .state import CLOSED, Model, ModelInterrupt, ModelRun
 
 AUDIENCES: Final = ("approvals", "completions")
-LISTS: Final = ("dead", "open", "timers", "retention", *(f"unseen {a}" for a in AUDIENCES))
+LISTS: Final = ("dead", "lists", "timers", "retention", *(f"unseen {a}" for a in AUDIENCES))
 RUN: Final = ("state", "seq", "fence", "tries", "mode", "left", "ids", "nonce", "suspend_op", "requeue_op", "start_op",
               "withdraw_op", "lease_until", "ready_at")  # fmt: skip
 INTERRUPT: Final = ("state", "op", "answer", "seq", "verdict", "deadline")
@@ -54,6 +54,13 @@ for n, key in ipairs(KEYS) do
   elseif kind == 'hash' then found[n] = redis.call('HGETALL', key)
   elseif kind == 'zset' then found[n] = redis.call('ZRANGE', key, 0, -1)
   elseif kind == 'stream' then found[n] = redis.call('XRANGE', key, ARGV[n], '+')
+  elseif kind == 'set' then
+    found[n] = {}
+    for _, name in ipairs(redis.call('SMEMBERS', key)) do
+      local members = redis.call('ZRANGE', string.gsub(key, 'lists$', 'open:') .. name, 0, -1)
+      if #members == 0 then found[n][#found[n] + 1] = 'the empty list ' .. name end
+      for _, member in ipairs(members) do found[n][#found[n] + 1] = member end
+    end
   elseif kind == 'list' then found[n] = redis.call('LLEN', key)
   else found[n] = kind ~= 'none' and 1 or 0 end
 end
@@ -142,7 +149,7 @@ def expected(m: Model, names: Names) -> Facts:
         facts[f"interrupt {i.id}"] = _interrupt(i)
     facts |= {f"ready {names.pool}": sorted(run.id for run in r.runs.values() if run.offered)}
     facts["dead"] = sorted(run.id for run in r.runs.values() if run.state == "dead")
-    facts["open"] = sorted(i.id for i in r.interrupts.values() if i.state == "open")
+    facts["lists"] = sorted(i.id for i in r.interrupts.values() if i.state == "open")
     facts["timers"] = sorted(_timers(m))
     facts["retention"] = sorted(r.retention)
     for audience in AUDIENCES:

@@ -203,7 +203,9 @@ async def test_history_goes_on_around_what_cannot_be_read(world: World, broker: 
 async def test_other_programs_entries_in_indexes_are_passed_over(world: World, broker: AsyncBroker) -> None:
     ids = three(world)
     world.client.sadd(world.key("pools"), "no pool at all", "a:b:c:d", b"\xff")
-    world.client.zadd(world.key("open"), {"not an id": 1, b"\xff\xfe": 2})
+    (name,) = world.client.smembers(world.key("lists"))
+    world.client.sadd(world.key("lists"), "no list at all", b"\xff")
+    world.client.zadd(world.key("open", name.decode()), {"not an id": 1, b"\xff\xfe": 2})
     world.client.hset(world.key("workers"), mapping={"w1": "no time", "w2": b"1 \xff"})
     page = await broker.inbox.list()
     assert [one.id for one in page.items] == ids

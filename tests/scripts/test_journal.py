@@ -69,6 +69,18 @@ def test_arguments_that_differ_run_nothing(world: World) -> None:
     assert (caught.value.recorded, caught.value.found) == (REFUND.digest, MORE.digest)
 
 
+@shows_guard("journal-digest")
+def test_arguments_that_differ_get_no_stored_result(world: World) -> None:
+    """A28: neither while the call runs, nor when its result is there."""
+    _place, lease = world.started()
+    begin(world, lease)
+    with pytest.raises(JournalMismatch):
+        begin(world, lease, asked=MORE)
+    end(world, lease)
+    with pytest.raises(JournalMismatch):
+        begin(world, lease, asked=MORE)
+
+
 def test_what_runs_is_what_was_edited(world: World) -> None:
     _place, lease, one = settled(world, Edit(arguments={"amount": 400}), offers=("approve", "edit"))
     assert begin(world, lease, gated=True, interrupt=one, running=MORE).told is Told.RUN

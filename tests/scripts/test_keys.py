@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self
 
-import msgpack
 import pytest
 import redis
 
@@ -18,9 +17,10 @@ from broker.errors import Corrupt
 from broker.store import namespace, scripts
 from broker.store.commands import answers, sweep
 from broker.store.commands.values import StaleAddress
-from broker.store.keys import Keyspace
+from broker.store.keys import SEGMENTS, Keyspace
 from broker.store.scripts import Rendering
-from tests.records import fields, poke
+from tests.records import changed as changed_record
+from tests.records import poke
 
 from .guarded import shows_guard
 from .journaling import begin, by_token, cut, end, handle
@@ -174,7 +174,7 @@ def test_the_check_at_connect_tries_every_command_of_the_scripts(world: World) -
     for path in Path(scripts.__file__).parent.glob("lua/*.lua"):
         if path.stem != "check":
             source = path.read_text()
-            used |= set(re.findall(r"(?:write|read|redis_call|redis\.pcall)\('([A-Z]+)'", source))
+            used |= set(re.findall(r"(?:write|read|long|redis_p?call)\('([A-Z]+)'", source))
             used |= set(re.findall(r"\{ '([A-Z]{3,})', (?:name|key)", source))
     tried = set(re.findall(r"\{ '?([A-Z]{3,})'?,", scripts._source("check")))
     assert used - tried == {"TIME"}
@@ -234,7 +234,9 @@ def with_another_type(world: World, kind: str) -> None:
     assert names
     for name in names:
         world.client.delete(name)
-        world.client.execute_command(*(("SET", name, "x") if kind == "pools" else ("SADD", name, "x")))
+        world.client.execute_command(
+            *(("SET", name, "x") if kind in ("pools", "lists") else ("SADD", name, "x"))
+        )
     met = []
     for act in steps.values():
         before = world.snapshot()
@@ -250,7 +252,7 @@ def with_another_type(world: World, kind: str) -> None:
 @pytest.mark.parametrize(
     "kind",
     ["run", "interrupt", "calls", "active", "history", "early", "aliases", "ready", "bell", "timers", "retention",
-     "pools", "counter", "open", "open_queue", "open_kind", "open_tool", "unseen", "dispositions", "interrupts",
+     "pools", "counter", "open", "lists", "unseen", "dispositions", "interrupts",
      "errors"],
 )  # fmt: skip
 def test_a_key_of_another_type_is_named_and_nothing_is_written(world: World, kind: str) -> None:
@@ -299,12 +301,15 @@ def test_a_record_of_other_than_texts_is_named(world: World) -> None:
     """P7: a number or a map where a text belongs, or bytes behind the record, is the record's fault."""
     _place, (one,) = world.asked()
     key = world.key("interrupt", one)
-    good = fields(world.client.get(key))
+    good, said = world.client.get(key), world.say(one)
     for odd in (5, {"a": "b"}, True, ["x"]):
-        world.client.set(key, msgpack.packb({**good, "state": odd}, use_bin_type=False))
+        world.client.set(key, changed_record(good, state=odd))
         (fault,) = faults(lambda: world.answer(one))
         assert (type(fault), fault.key) == (Corrupt, key)
-    world.client.set(key, msgpack.packb(good, use_bin_type=False) + b"\x01")
+    world.client.set(key, changed_record(good, offers={"a": "b"}))
+    (fault,) = faults(lambda: world.do(answers.answer(world.p, [said])))
+    assert (type(fault), fault.key) == (Corrupt, key)
+    world.client.set(key, good + b"\x01")
     (fault,) = faults(lambda: world.answer(one))
     assert fault.key == key
 
@@ -327,5 +332,5 @@ def test_a_due_record_that_cannot_be_read_does_not_hold_up_the_others(world: Wor
 def test_the_clock_of_tests_is_not_in_the_scripts_that_are_used() -> None:
     """Decisions: one now(); only the test rendering adds an offset to it."""
     for name in scripts.names():
-        assert "SEG.clock" not in Rendering().script(name).text
-        assert "SEG.clock" in Rendering(clock=True).script(name).text
+        assert SEGMENTS["clock"] not in Rendering().script(name).text
+        assert SEGMENTS["clock"] in Rendering(clock=True).script(name).text

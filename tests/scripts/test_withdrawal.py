@@ -104,8 +104,8 @@ def test_an_operator_moves_a_run_to_another_queue(world: World, state: str) -> N
     assert world.move(place, "night").code == "accepted"
     assert (world.state(place), world.ready()) == (state, [])
     if state == "waiting":
-        assert world.client.zcard(world.key("open_queue", POOL.queue)) == 0
-        assert world.client.zcard(world.key("open_queue", "night")) == 1
+        assert world.client.smembers(world.key("lists")) == {b"night:approval_pending:refund"}
+        assert world.client.zcard(world.key("open", "night:approval_pending:refund")) == 1
         assert world.answer(one).code == "accepted"
     elif state == "dead":
         world.requeue(place, 2)

@@ -347,6 +347,11 @@ class World:
         """The runs that the pool's workers would be given, best first."""
         return [one.decode() for one in self.client.zrange(self.key("ready", POOL), 0, -1)]
 
+    def open(self) -> list[str]:
+        """The open interrupts, in the order they were asked."""
+        lists = [name.decode() for name in self.client.smembers(self.key("lists"))]
+        return [row.id for row in self.read(reads.page_of_open(self.p, lists, None, 1000)).rows]
+
     def bells(self) -> dict[str, int]:
         """How many entries each doorbell has."""
         streams = {"ready": self.key("bell", POOL), "interrupts": self.key("interrupts")}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ...core.digest import content_digest
 from ...core.ids import SEPARATOR, session_hash
 from ...errors import Corrupt, UnknownId
-from ..keys import Partition, Pool
+from ..keys import Partition, Pool, open_list
 from .values import Read, readable, record, text, unpacked
 
 INTERRUPT_FIELDS = ("run", "session", "queue", "agent", "build", "kind", "tool", "audience", "expiry", "mode", "call",
@@ -85,12 +85,9 @@ def interrupt_keys(p: Partition, a: Address, *, decider: bool) -> list[str]:
     """The keys that ending this interrupt touches. Only a decider's call declares those of verdicts."""
     names = [
         p.key("interrupt", a.interrupt),
-        p.key("open_queue", a.pool.queue),
-        p.key("open_kind", a.kind),
+        p.key("open", open_list(a.pool.queue, a.kind, a.tool)),
         p.key("unseen", a.audience),
     ]
-    if a.tool:
-        names.append(p.key("open_tool", a.tool))
     if decider:
         names += [p.key("verdict", a.interrupt), p.key("default", a.interrupt)]
     return names
@@ -112,7 +109,7 @@ def run_keys(p: Partition, run: str, session: str, pool: Pool) -> list[str]:
 def _shared_keys(tag: str, queue: str, agent: str, build: str) -> tuple[str, ...]:
     """Those that all runs of a pool have in common."""
     p, pool = Partition(tag), Pool(queue, agent, build)
-    lists = ("pools", "timers", "retention", "counter", "dispositions", "dead", "open")
+    lists = ("pools", "timers", "retention", "counter", "dispositions", "dead", "lists")
     return (p.key("ready", pool), p.key("bell", pool), *(p.key(kind) for kind in lists))
 
 

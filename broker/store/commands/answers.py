@@ -24,7 +24,7 @@ from ...core.outcomes import (
 from ...core.states import Settlement
 from ..keys import Partition, Pool
 from .address import Address, run_keys, settle_keys
-from .values import About, Command, Item, Reply, micros, named, text
+from .values import About, Command, Item, Reply, brief, micros, text
 
 
 class Said(NamedTuple):
@@ -34,7 +34,7 @@ class Said(NamedTuple):
     """
 
     def __repr__(self) -> str:
-        return named(self)
+        return brief(self)
 
     op: str
     kind: AnswerKind

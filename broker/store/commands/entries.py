@@ -205,7 +205,7 @@ def read_entry(p: Partition, run: str, entry: str) -> Read[Known]:
             return Known(result=replies[1])
         handle = decode(replies[2], key=journal)["handle"] if replies[2] else None
         match text(replies[0]).split():
-            case [state, _, _, interrupt, _]:
+            case [state, interrupt] | [state, interrupt, _, _, _]:
                 return Known(state, "" if interrupt == "-" else interrupt, replies[1], handle)
             case _:
                 raise Corrupt(calls, "it holds a call record of another form")

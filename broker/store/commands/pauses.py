@@ -18,9 +18,10 @@ from .values import (
     Recheck,
     Reply,
     StaleAddress,
+    brief,
     micros,
-    named,
     packed_record,
+    packed_texts,
     text,
 )
 
@@ -34,7 +35,7 @@ class Question(NamedTuple):
     """
 
     def __repr__(self) -> str:
-        return named(self)
+        return brief(self)
 
     id: str
     record: bytes
@@ -68,7 +69,7 @@ class Pause(NamedTuple):
     """A whole suspension. `token` is None for a run that is not leased; `old` are the interrupts it had before."""
 
     def __repr__(self) -> str:
-        return named(self)
+        return brief(self)
 
     place: Place
     op: str
@@ -107,7 +108,7 @@ def suspend(p: Partition, pause: Pause) -> Command[Outcome]:
             return Conflict(reason="this point of the run was suspended with other content")
         return refusal(reply, place.run)
 
-    args: list[Arg] = [packed_record(_fields(pause)), place.input, pause.state]
+    args: list[Arg] = [packed_texts(_fields(pause)), place.input, pause.state]
     for q in pause.questions:
         args.extend(q.args())
     about = About(place.session, place.run, ids, pause.op, token.fence if token else None)

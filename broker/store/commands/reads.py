@@ -156,28 +156,40 @@ class Row:
     place: int
 
 
-def page(p: Partition, index: str, name: str, after: int | None, limit: int) -> Read[tuple[Row, ...]]:
-    """At most `limit` ids of an index in the order they were opened, after a place."""
+def page(p: Partition, index: str, after: int | None, limit: int) -> Read[tuple[Row, ...]]:
+    """At most `limit` ids of an index in the order of their numbers, after a place."""
+    return Read((_range(p.key(index), after, limit),), lambda replies: _rows(replies[0]))
+
+
+def _range(key: str, after: int | None, limit: int) -> tuple[Arg, ...]:
     low = "-inf" if after is None else f"({after}"
-    command: tuple[Arg, ...] = (
-        "ZRANGE",
-        p.key(index, name),
-        low,
-        "+inf",
-        "BYSCORE",
-        "LIMIT",
-        0,
-        limit,
-        "WITHSCORES",
-    )
+    return ("ZRANGE", key, low, "+inf", "BYSCORE", "LIMIT", 0, limit, "WITHSCORES")
 
-    def decode(replies: list[Any]) -> tuple[Row, ...]:
-        rows = replies[0]
-        if rows and not isinstance(rows[0], list | tuple):
-            rows = list(zip(rows[::2], rows[1::2], strict=True))
-        return tuple(Row(text(member), int(float(score))) for member, score in rows)
 
-    return Read((command,), decode)
+def _rows(found: Any) -> tuple[Row, ...]:
+    if found and not isinstance(found[0], list | tuple):
+        found = zip(found[::2], found[1::2], strict=True)
+    return tuple(Row(text(member), int(float(score))) for member, score in found)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPage:
+    """Rows of some lists of open interrupts together, and the names of all such lists, as they were read after them."""
+
+    rows: tuple[Row, ...]
+    lists: tuple[str, ...]
+
+
+def page_of_open(p: Partition, lists: Sequence[str], after: int | None, limit: int) -> Read[OpenPage]:
+    """At most `limit` open interrupts of these lists, in the order they were asked, after a place."""
+    commands = [_range(p.key("open", name), after, limit) for name in lists]
+
+    def decode(replies: list[Any]) -> OpenPage:
+        *found, names = replies
+        rows = sorted((row for one in found for row in _rows(one)), key=lambda row: row.place)
+        return OpenPage(tuple(rows[:limit]), tuple(text(name) for name in names))
+
+    return Read((*commands, ("SMEMBERS", p.key("lists"))), decode)
 
 
 def read_active(p: Partition, session: str) -> Read[dict[str, int]]:
@@ -198,17 +210,27 @@ def read_history(p: Partition, session: str, start: int, stop: int) -> Read[tupl
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What lies in one partition now."""
+    """What lies in one partition now: lists of open interrupts, dead runs, pools."""
 
-    open: int
+    lists: tuple[str, ...]
     dead: int
     pools: tuple[Pool, ...]
 
 
 def read_counts(p: Partition) -> Read[Counts]:
-    """How many interrupts are open and how many runs dead, and which pools there are."""
-    commands = (("ZCARD", p.key("open")), ("ZCARD", p.key("dead")), ("SMEMBERS", p.key("pools")))
-    return Read(commands, lambda r: Counts(int(r[0]), int(r[1]), Pool.known(text(one) for one in r[2])))
+    """How many runs are dead, and which pools and lists of open interrupts there are."""
+    commands = (("SMEMBERS", p.key("lists")), ("ZCARD", p.key("dead")), ("SMEMBERS", p.key("pools")))
+
+    def decode(replies: list[Any]) -> Counts:
+        lists, dead, pools = replies
+        return Counts(tuple(text(one) for one in lists), int(dead), Pool.known(text(one) for one in pools))
+
+    return Read(commands, decode)
+
+
+def read_open(p: Partition, lists: Sequence[str]) -> Read[int]:
+    """How many interrupts these lists hold."""
+    return Read(tuple(("ZCARD", p.key("open", name)) for name in lists), lambda r: sum(map(int, r)))
 
 
 def read_ready(p: Partition, pools: Sequence[Pool]) -> Read[tuple[int, ...]]:

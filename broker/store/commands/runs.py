@@ -8,7 +8,7 @@ from typing import Any
 from ...core.outcomes import Accepted, AlreadyDecided, Conflict, Invalid, Outcome, Replayed, Unknown
 from ...core.states import RunState
 from ...errors import StaleLease
-from ..keys import Partition, Pool
+from ..keys import Partition, Pool, open_list
 from .address import RunAddress, interrupt_keys, run_keys
 from .values import About, Command, Item, Read, Reply, micros, readable, record, text, usable
 
@@ -298,10 +298,7 @@ def move(p: Partition, a: RunAddress, *, queue: str, by: bytes) -> Command[Outco
     keys = run_keys(p, a.run, a.session, a.pool)
     keys += run_keys(p, a.run, a.session, Pool(queue, a.pool.agent, a.pool.build))
     for one in a.interrupts:
-        keys += [
-            p.key("interrupt", one.interrupt),
-            p.key("open_queue", a.pool.queue),
-            p.key("open_queue", queue),
-        ]
+        lists = (open_list(name, one.kind, one.tool) for name in (a.pool.queue, queue))
+        keys += [p.key("interrupt", one.interrupt), *(p.key("open", name) for name in lists)]
     item = Item(tuple(keys), (a.run, queue, by), About(a.session, a.run))
     return Command("move", p, (item,), decode, confirm=True)

@@ -11,6 +11,7 @@ import msgpack
 from ...core.settings import Settings
 from ...errors import BrokerError, Corrupt, Unavailable, UnsuitableServer
 from ..connect import meaning
+from ..fields import FIELDS, named
 from ..keys import Partition
 from ..scripts import Script
 
@@ -32,7 +33,7 @@ class Recheck(Exception):
     """An early answer arrived that was not held against the schema yet: look at it and repeat. Nothing was written."""
 
 
-def named(one: tuple[Any, ...]) -> str:
+def brief(one: tuple[Any, ...]) -> str:
     """How a tuple with stored bytes in it is shown: by its kind alone."""
     return f"<{type(one).__name__}>"
 
@@ -54,7 +55,7 @@ class Item(NamedTuple):
     """What one item of a script call needs: the keys it may touch and its arguments."""
 
     def __repr__(self) -> str:
-        return named(self)
+        return brief(self)
 
     keys: tuple[str, ...]
     args: tuple[Arg, ...]
@@ -70,7 +71,7 @@ class Read(NamedTuple, Generic[T_co]):
     """A few plain commands sent in one write, and what their replies mean together."""
 
     def __repr__(self) -> str:
-        return named(self)
+        return brief(self)
 
     commands: tuple[tuple[Arg, ...], ...]
     decode: Callable[[list[Any]], T_co]
@@ -116,7 +117,7 @@ class Command(NamedTuple, Generic[T_co]):
     """
 
     def __repr__(self) -> str:
-        return named(self)
+        return brief(self)
 
     script: str
     partition: Partition
@@ -259,7 +260,7 @@ class Came(NamedTuple):
     """
 
     def __repr__(self) -> str:
-        return named(self)
+        return brief(self)
 
     reply: Any
     after: Sequence[Any] = ()
@@ -305,8 +306,9 @@ def record(packed: Any, key: str) -> dict[str, bytes]:
     """The fields of a record as the scripts pack it, none where there is no record. Raises `Corrupt`."""
     if packed is None:
         return {}
+    fields: dict[str, Any]
     try:
-        fields = {name.decode(): value for name, value in msgpack.unpackb(packed, raw=True).items()}
+        fields = named(msgpack.unpackb(packed, raw=True))
     except (ValueError, TypeError, AttributeError, RecursionError, msgpack.exceptions.UnpackException):
         fields = {"": None}
     if not set(map(type, fields.values())) <= {bytes}:
@@ -323,7 +325,12 @@ def readable(reply: Any, key: str) -> dict[str, bytes] | None:
 
 
 def packed_record(fields: Mapping[str, Arg]) -> bytes:
-    """Fields of a record for a script: texts, those that are empty left out."""
+    """Fields of a record as it begins: texts under their short names, those that are empty left out."""
+    return packed_texts({FIELDS[name]: value for name, value in fields.items()})
+
+
+def packed_texts(fields: Mapping[str, Arg]) -> bytes:
+    """A map for a script: texts, those that are empty left out."""
     texts = {
         name: value if isinstance(value, bytes) else str(value)
         for name, value in fields.items()

@@ -2,7 +2,7 @@
 
 -- What the one who holds the place already is told, or another one; nil where it is free.
 local function parked(a, field)
-  local said = early_answer(map('early', a.session), field)
+  local said = early_answer(map(SEG.early, a.session), field)
   if not said then return nil end
   if said.op == a.op then return { 'replayed', '', 'parked', '' } end
   return { 'settled', 'parked', '', said.kind, said.by, said.op, '' }
@@ -11,10 +11,10 @@ end
 local function park(a, field)
   if a.not_after <= now then return { 'unknown' } end --@guard park-in-time
   if a.not_after > now + a.longest then return { 'invalid', 'not_after', '' } end --@guard park-window
-  set(map('early', a.session), field, cmsgpack.pack({ a.op, a.kind, a.mark, a.slot, a.action, a.seen, a.by, a.said }))
-  write('SET', 'verdict', a.slot, a.bytes)
-  write('ZADD', 'retention', nil, int(now + KEEP_PARKED), 'e ' .. a.slot .. ' ' .. a.session .. '\31' .. field)
-  history(a.session, 'parked', { run = a.run, seq = a.seq, by = a.by, op = a.op, digest = a.mark, detail = a.call })
+  set(map(SEG.early, a.session), field, cmsgpack.pack({ a.op, a.kind, a.mark, a.slot, a.action, a.seen, a.by, a.said }))
+  put(SEG.verdict, a.slot, a.bytes)
+  place(SEG.retention, nil, 'e ' .. a.slot .. ' ' .. a.session .. '\31' .. field, int(now + KEEP_PARKED))
+  history(a.session, 'parked', a.run, a.seq, '', '', a.by, a.op, a.mark, a.call)
   return { 'parked', int(now + KEEP_PARKED) }
 end
 

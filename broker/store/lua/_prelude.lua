@@ -1,24 +1,35 @@
--- Shared by every script. The loader puts before it: the shebang with the flags, SEG (key segments), MOVES (the
--- transition table), STATES (the states of each record) and PUBLISH, and puts in the words for RUN.X, SET.X, CALL.X,
--- MODE.X and EXPIRY.X.
+-- Shared by every script. The loader puts before it: the shebang with the flags, MOVES (what the transition table
+-- has of the operations in the script), STATES (the states of each record) and PUBLISH, and puts in the words for RUN.X, SET.X, CALL.X, MODE.X, EXPIRY.X, the key
+-- segments for SEG.x, and the names that the fields of records have on the server for f.x.
 --
--- How a script works: `each(n, decide)` runs `decide` for one item after the other. While it decides, an item only
--- reads, and collects what it would write; a key that was not declared, a key of the wrong type and a move that is not
--- in the table end the item with nothing written. Only then its writes are carried out, and none of them can refuse.
+-- How a script works: `each(decide)` runs `decide` for one item after the other. While it decides, an item only reads,
+-- and collects what it would write; a key that was not declared, a key of the wrong type and a move that is not in the
+-- table end the item with nothing written. Only then its writes are carried out, and none of them can refuse. Those
+-- that can be joined over the items (values, members of sorted sets and of sets) are written at the end of the call.
 --
 -- ARGV starts with: number of items, retention of settled records, of history, of parked answers (microseconds), and
 -- how many tries a run has. Times inside are microseconds since the epoch, as the server's clock says. Operation ids
 -- that scripts make hold a space, which those of callers never do.
 
-local redis_call = redis.call
+local redis_call, redis_pcall = redis.call, redis.pcall
 local TAG = string.match(KEYS[1], '^({[^}]*})')
-local declared, kinds, records, list, pending, bells, unchecked, counter = {}, {}, {}, {}, {}, {}, {}, nil
-for _, name in ipairs(KEYS) do declared[name] = true end
+local declared = {}
+for n = 1, #KEYS do declared[KEYS[n]] = true end
 
-local cursor = 0
+-- Of the call: names of keys that all items share, records by name, what is known of the types of keys, what is written
+-- at the end.
+local shared, records, types, values, members, counter, counted = {}, {}, {}, {}, {}, nil, nil
+-- Sorted sets that are named in a set, and taken off it when they are empty: the set and the name.
+local named = {}
+-- Of the item: what it would change, and the keys whose types are to be looked at.
+local touched, bells, pending, changes, puts, unchecked = {}, {}, {}, {}, {}, {}
+
+local N, KEEP_SETTLED, KEEP_HISTORY = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local KEEP_PARKED, TRIES = tonumber(ARGV[4]), tonumber(ARGV[5])
+local cursor, stop = 5, 5
 local function arg() cursor = cursor + 1 return ARGV[cursor] end
-local N = tonumber(arg())
-local KEEP_SETTLED, KEEP_HISTORY, KEEP_PARKED, TRIES = tonumber(arg()), tonumber(arg()), tonumber(arg()), tonumber(arg())
+-- All arguments of the item that are left.
+local function args() return unpack(ARGV, cursor + 1, stop) end
 
 local time = redis_call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -28,80 +39,81 @@ local function int(x) return string.format('%.0f', x) end
 local NOW = int(now)
 
 -- The name of a key. Nothing else makes names, and nothing undeclared is touched.
-local BEFORE = setmetatable({}, { __index = function(names, kind)
-  local name = TAG .. SEG[kind]
-  names[kind] = name
-  return name
-end })
 local function key(kind, id)
-  local name = id and BEFORE[kind] .. id or BEFORE[kind]
+  local name = id and TAG .. kind .. id or shared[kind]
+  if not name then
+    name = TAG .. kind
+    shared[kind] = name
+  end
   if not declared[name] then error({ 'address', kind, id or '' }) end --@guard declared
   return name
 end
 
--- What a command reads of a key, which another program may have given another type.
-local READS = { GET = 'string', HGET = 'hash', HGETALL = 'hash', HKEYS = 'hash', LRANGE = 'list', ZCARD = 'zset',
-  ZRANGE = 'zset', ZSCORE = 'zset' }
+-- What a command reads of a key, which another program may have given another type; false where there is none.
 local function read(command, name, ...)
-  local reply = redis.pcall(command, name, ...)
+  if types[name] == 'none' then return false end
+  local reply = redis_pcall(command, name, ...)
   if type(reply) == 'table' and reply.err then
     if string.find(reply.err, 'WRONGTYPE', 1, true) then error({ 'corrupt', name, redis_call('TYPE', name).ok }) end --@guard types
     error(reply)
   end
-  kinds[name] = kinds[name] or READS[command]
   return reply
 end
 
+-- Says of several keys at once that none of them is there, where that is so: then nobody asks about one again.
+local function look(names)
+  if redis_call('EXISTS', unpack(names)) > 0 then return end
+  for n = 1, #names do types[names[n]] = 'none' end
+end
+
 -- Keys that an item writes and has not read: their types are looked at when it has decided, before its first write.
-local NEEDS = { SET = 'string', HSET = 'hash', HDEL = 'hash', ZADD = 'zset', ZREM = 'zset', ZREMRANGEBYSCORE = 'zset',
-  ZREMRANGEBYRANK = 'zset', RPUSH = 'list', LTRIM = 'list', XADD = 'stream', XACK = 'stream', SADD = 'set' }
-local NEW = { input = true, state = true, question = true, default = true, verdict = true, result = true }
-local function need(kind, name, want)
-  local found = kinds[name]
-  if not found then
-    kinds[name] = want
-    unchecked[#unchecked + 1] = { name, want, NEW[kind] }
-  elseif found ~= want then
-    error({ 'corrupt', name, found }) --@guard types
-  end
+local function need(name, want)
+  local found = types[name]
+  if found == want then return end
+  if not found then unchecked[#unchecked + 1] = name elseif found ~= 'none' then error({ 'corrupt', name, found }) end --@guard types
+  types[name] = want
 end
 
 local function check()
-  if #unchecked == 0 then return end
-  local new = {}
-  for _, u in ipairs(unchecked) do if u[3] then new[#new + 1] = u[1] end end
-  -- Most are written once, so one question says of all that they are not there.
-  local none = #new > 1 and redis_call('EXISTS', unpack(new)) == 0
-  for _, u in ipairs(unchecked) do
-    if not (u[3] and none) then
-      local found = redis_call('TYPE', u[1]).ok
-      if found ~= 'none' and found ~= u[2] then error({ 'corrupt', u[1], found }) end --@guard types
-    end
+  for n = 1, #unchecked do
+    local name = unchecked[n]
+    local found = redis_call('TYPE', name).ok
+    if found ~= 'none' and found ~= types[name] then error({ 'corrupt', name, found }) end --@guard types
   end
   unchecked = {}
 end
 
+-- A command on a key. Its first letter says of which type the key is.
+local WANT = { H = 'hash', L = 'list', R = 'list', S = 'set', X = 'stream', Z = 'zset' }
 local function write(command, kind, id, ...)
   local name = key(kind, id)
-  local want = NEEDS[command]
-  if want then need(kind, name, want) end
+  local want = WANT[string.sub(command, 1, 1)]
+  if want then need(name, want) end
   pending[#pending + 1] = { command, name, ... }
 end
 
--- What a script relies on in a record that exists: a state it knows, and numbers where it counts.
-local NUMBERS = { run = { 'seq', 'fence', 'tries', 'left', 'lease_until', 'ready_at', 'priority', 'entries',
-  'bytes', 'cut' },
-  interrupt = { 'seq', 'number', 'deadline' } }
-local function trust(r)
-  for field, value in pairs(r.f) do
-    if type(field) ~= 'string' or type(value) ~= 'string' then error({ 'corrupt', r.key, 'record of another program' }) end --@guard texts
-  end
-  local known = string.find(STATES[r.kind], '|' .. (r.f.state or '') .. '|', 1, true)
-  if not known then error({ 'corrupt', r.key, 'record in a state of another version' }) end --@guard known-state
-  for _, field in ipairs(NUMBERS[r.kind]) do
-    local value = r.f[field]
-    if value and not tonumber(value) then error({ 'corrupt', r.key, 'record with letters for a number' }) end --@guard numbers
-  end
+-- A whole value.
+local function put(kind, id, value)
+  local name = key(kind, id)
+  need(name, 'string')
+  puts[#puts + 1] = name
+  puts[#puts + 1] = value
+end
+
+-- A member of a sorted set with its score; false takes it out. Without a score, a member of a set.
+local function place(kind, id, member, score)
+  local name = key(kind, id)
+  need(name, score == nil and 'set' or 'zset')
+  local n = #changes
+  changes[n + 1], changes[n + 2], changes[n + 3] = name, member, score == nil and 'set' or score
+end
+
+-- The score of a member, false where it is none.
+local function score(kind, id, member)
+  local name = key(kind, id)
+  local known = members[name] and members[name][member]
+  if known ~= nil then return known end
+  return read('ZSCORE', name, member)
 end
 
 local function unpacked(name, packed, least)
@@ -112,65 +124,88 @@ local function unpacked(name, packed, least)
   return said
 end
 
+-- What a script relies on in a record: a state that it knows, and digits where it counts.
+local function trust(r)
+  local f = r.f
+  if not STATES[r.kind][f.state] then error({ 'corrupt', r.key, 'record in a state of another version' }) end --@guard known-state
+  local numbers
+  if r.kind == SEG.run then
+    numbers = (f.seq or '') .. (f.fence or '') .. (f.tries or '') .. (f.left or '') .. (f.lease_until or '')
+      .. (f.ready_at or '') .. (f.priority or '') .. (f.entries or '') .. (f.bytes or '') .. (f.cut or '')
+  else
+    numbers = (f.seq or '') .. (f.number or '') .. (f.deadline or '')
+  end
+  if string.find(numbers, '[^%d-]') then error({ 'corrupt', r.key, 'record with letters for a number' }) end --@guard numbers
+end
+
 -- One record (a packed map of texts) as a table `f` of its fields; shared by the items of a batch, so that two may meet.
--- Fields that this release does not know stay in it.
+-- Fields that this release does not know stay in it. One that is empty is not stored.
 local function load(kind, id)
   local name = key(kind, id)
   local r = records[name]
   if r then return r end
   local packed = read('GET', name)
   r = { kind = kind, id = id, key = name, f = packed and unpacked(name, packed) or {}, exists = packed and true or false }
-  kinds[name] = 'string'
-  if packed then trust(r) end
   records[name] = r
-  list[#list + 1] = r
+  types[name] = 'string'
+  if packed then trust(r) end
   return r
 end
 
 -- The same for hashes that are maps of a session or a run: a field is read when it is asked for, since they may be long.
-local function map(kind, id, is_new)
+local function map(kind, id)
   local name = key(kind, id)
   local r = records[name]
   if r then return r end
-  local fields = is_new and {} or setmetatable({}, { __index = function(f, field)
-    local value = read('HGET', name, field)
-    rawset(f, field, value)
-    return value
-  end })
-  r = { kind = kind, id = id, key = name, f = fields, changed = {} }
+  r = { key = name, fields = {}, changed = {} }
   records[name] = r
-  list[#list + 1] = r
   return r
 end
 
--- A field that is empty is not stored. In a map it reads as absent while the script runs (false, so that nobody looks
--- again).
-local function set(r, field, value)
-  if r.changed then
-    r.f[field] = value ~= '' and value or false
-    r.changed[field] = true
-    need(r.kind, r.key, 'hash')
-    return
+local function get(r, field)
+  local value = r.fields[field]
+  if value == nil then
+    value = read('HGET', r.key, field)
+    r.fields[field] = value
   end
-  r.f[field] = value ~= '' and value or nil
-  r.dirty, r.exists = true, true
+  return value
 end
 
-local function bump(r, field, by) set(r, field, int((tonumber(r.f[field]) or 0) + by)) end
+-- Says that a record or a map is to be written.
+local function touch(r)
+  if r.touched then return end
+  r.touched, r.exists = true, true
+  touched[#touched + 1] = r
+end
+
+-- A field of a map. An empty one is taken out, and reads as absent (false, so that nobody looks again).
+local function set(r, field, value)
+  touch(r)
+  need(r.key, 'hash')
+  r.fields[field] = value ~= '' and value or false
+  r.changed[field] = true
+end
+
+-- A text, or nil for an empty one: what a field of a record may be.
+local function some(text) return text ~= '' and text or nil end
+
+local function sum(text, by) return int((tonumber(text) or 0) + by) end
 
 local function permitted(kind, operation, from, target)
-  return string.find(MOVES, '|' .. kind .. ' ' .. operation .. ' ' .. from .. ' ' .. target .. '|', 1, true) ~= nil
+  return MOVES[kind .. operation .. ' ' .. from .. ' ' .. target]
 end
 
 -- Takes a record to another state, as the table allows; a state of another version is refused, never guessed.
-local function move(r, operation, target, field)
-  local from = r.f.state or 'none'
+local function move(r, operation, target)
+  local f = r.f
+  local from = f.state or 'none'
   if not permitted(r.kind, operation, from, target) then error({ 'conflict', operation, from }) end
-  set(r, 'state', target)
+  f.state = target
+  touch(r)
 end
 
 local function next_number()
-  if not counter then counter = tonumber(read('GET', key('counter')) or '0') end
+  if not counter then counter = tonumber(read('GET', key(SEG.counter)) or '0') end
   counter = counter + 1
   return counter
 end
@@ -185,25 +220,28 @@ local function has(text, word, mark)
   return string.find(mark .. (text or '') .. mark, mark .. word .. mark, 1, true) ~= nil
 end
 
+-- Writing ---------------------------------------------------------------------------------------------------------
+
 local function save(r)
-  local put, drop = {}, {}
+  local some, gone = {}, {}
   for field in pairs(r.changed) do
-    local value = r.f[field]
-    if not value then
-      drop[#drop + 1] = field
+    local value = r.fields[field]
+    if value then
+      some[#some + 1] = field
+      some[#some + 1] = value
     else
-      put[#put + 1] = field
-      put[#put + 1] = value
+      gone[#gone + 1] = field
     end
   end
-  if #put > 0 then redis_call('HSET', r.key, unpack(put)) end
-  if #drop > 0 then redis_call('HDEL', r.key, unpack(drop)) end
+  if #some > 0 then redis_call('HSET', r.key, unpack(some)) end
+  if #gone > 0 then redis_call('HDEL', r.key, unpack(gone)) end
   r.changed = {}
 end
 
 local function send(w)
-  local reply = (w[1] == 'XADD' and redis.pcall or redis_call)(unpack(w))
-  if type(reply) == 'table' and reply.err then
+  if w[1] ~= 'XADD' then return redis_call(unpack(w)) end
+  local reply = redis_pcall(unpack(w))
+  if type(reply) == 'table' then
     -- Another program used up the ids of the stream. A doorbell may be lost and a step may not.
     redis_call('DEL', w[2])
     reply = redis_call(unpack(w))
@@ -211,27 +249,102 @@ local function send(w)
   return reply
 end
 
+local function change(name, member, score)
+  local found = members[name]
+  if not found then
+    found = {}
+    members[name] = found
+  end
+  found[member] = score
+end
+
 local function commit()
-  for _, bell in ipairs(bells) do set(bell.of, 'bell', send(bell)) end
-  for _, r in ipairs(list) do
-    if r.dirty then
-      redis_call('SET', r.key, cmsgpack.pack(r.f))
-      r.dirty = false
-    elseif r.changed and next(r.changed) then
-      save(r)
+  counted = counter
+  if #bells > 0 then
+    for n = 1, #bells do bells[n].of.f.bell = send(bells[n]) end
+    bells = {}
+  end
+  for n = 1, #touched do
+    local r = touched[n]
+    r.touched = false
+    if r.changed then save(r) else values[r.key] = r.packed or cmsgpack.pack(r.f) end
+    r.packed = nil
+  end
+  if #puts > 0 then
+    for n = 1, #puts, 2 do values[puts[n]] = puts[n + 1] end
+    puts = {}
+  end
+  for n = 1, #changes, 3 do change(changes[n], changes[n + 1], changes[n + 2]) end
+  for n = 1, #pending do
+    local w = pending[n]
+    if w[1] == 'DEL' then for place = 2, #w do values[w[place]] = nil end end
+    local reply = send(w)
+    -- The first entry of a history says when it is looked at.
+    if w.first and reply == 1 then change(TAG .. SEG.retention, w.first, int(now + KEEP_HISTORY)) end
+  end
+  touched, changes, pending = {}, {}, {}
+end
+
+-- A command with any number of words.
+local function long(command, name, list)
+  for first = 1, #list, 1000 do
+    redis_call(command, name, unpack(list, first, math.min(first + 999, #list)))
+  end
+end
+
+-- Writes what the items so far have left for the end.
+local function flush()
+  if counted then values[TAG .. SEG.counter] = int(counted) end
+  for name, found in pairs(members) do
+    local add, drop, new = {}, {}, {}
+    for member, score in pairs(found) do
+      if score == 'set' then
+        new[#new + 1] = member
+      elseif score then
+        add[#add + 1] = score
+        add[#add + 1] = member
+      else
+        drop[#drop + 1] = member
+      end
+    end
+    long('SADD', name, new)
+    long('ZADD', name, add)
+    long('ZREM', name, drop)
+  end
+  for name, at in pairs(named) do
+    if redis_call('EXISTS', name) == 0 then redis_call('SREM', at[1], at[2]) end
+  end
+  local list = {}
+  for name, value in pairs(values) do
+    list[#list + 1] = name
+    list[#list + 1] = value
+  end
+  for first = 1, #list, 1000 do redis_call('MSET', unpack(list, first, math.min(first + 999, #list))) end
+  members, values, named = {}, {}, {}
+end
+
+-- Forgets what an item meant to change. What others wrote is read again.
+local function forget()
+  flush()
+  records, types, counter, counted = {}, {}, nil, nil
+  touched, bells, pending, changes, puts, unchecked = {}, {}, {}, {}, {}, {}
+end
+
+-- A fault of a script is that of a record, where it holds what is no text.
+local function reason(fault)
+  if type(fault) == 'table' and not fault.err then return fault end
+  for name, r in pairs(records) do
+    for field, value in pairs(r.f or {}) do
+      if type(field) ~= 'string' or type(value) ~= 'string' then return { 'corrupt', name, 'record of another program' } end --@guard texts
     end
   end
-  if counter then redis_call('SET', TAG .. SEG.counter, int(counter)) end
-  for _, w in ipairs(pending) do
-    local reply = send(w)
-    if w.first and reply == 1 then redis_call(unpack(w.first)) end
-  end
+  return { 'fault', tostring(type(fault) == 'table' and fault.err or fault) }
 end
 
 local function whole(decide)
   return function()
     local reply = decide()
-    check()
+    if #unchecked > 0 then check() end
     return reply
   end
 end
@@ -239,123 +352,29 @@ end
 local function each(decide)
   local replies, decided = {}, whole(decide)
   for n = 1, N do
-    local size = tonumber(arg())
-    local stop = cursor + size
-    pending, bells = {}, {}
+    cursor = stop + 1
+    stop = cursor + tonumber(ARGV[cursor])
     local fine, reply = pcall(decided)
     if fine then
       commit()
     else
-      -- What the item meant to change is forgotten; what others wrote is read again.
-      records, list, kinds, unchecked, counter = {}, {}, {}, {}, nil
-      if type(reply) ~= 'table' or reply.err then
-        reply = { 'fault', tostring(type(reply) == 'table' and reply.err or reply) }
-      end
+      reply = reason(reply)
+      forget()
     end
     replies[n] = reply
-    cursor = stop
   end
+  flush()
   return replies
 end
 
 -- For sweeps: what is due but cannot be read keeps its place in the list of what is due, only not at the head, where it
--- would hold up all others. `index` and `name` are that list, `member` its place in it.
-local function unless_corrupt(index, name, member, decide)
+-- would hold up all others. `kind` and `id` name that list, `member` its place in it.
+local function unless_corrupt(kind, id, member, decide)
   local fine, reply = pcall(whole(decide))
   if fine then return reply end
-  if type(reply) ~= 'table' or reply[1] ~= 'corrupt' then error(reply, 0) end
-  records, list, pending, bells, kinds, unchecked, counter = {}, {}, {}, {}, {}, {}, nil
-  write('ZADD', index, name, int(now + KEEP_PARKED), member)
+  reply = reason(reply)
+  if reply[1] ~= 'corrupt' then error(reply, 0) end
+  forget()
+  place(kind, id, member, int(now + KEEP_PARKED))
   return reply
-end
-
--- History ---------------------------------------------------------------------------------------------------------
-
-local function history(session, event, e)
-  local entry = { 1, event, e.run or '', e.seq or '', e.interrupt or '', e.state or '', e.by or '', e.op or '',
-    e.digest or '', e.detail or '' }
-  write('RPUSH', 'history', session, string.format('%016.0f', now) .. cmsgpack.pack(entry))
-  local pushed, name = pending[#pending], key('retention')
-  need('retention', name, 'zset')
-  pushed.first = { 'ZADD', name, 'NX', int(now + KEEP_HISTORY), 'h ' .. session }
-end
-
--- Runs ------------------------------------------------------------------------------------------------------------
-
-local function pool_of(r) return r.f.queue .. ':' .. r.f.agent .. ':' .. (r.f.build or '') end
-
-local function ring_ready(r)
-  write('XADD', 'bell', pool_of(r), '*', 'run', r.id, 'seq', r.f.seq)
-end
-
--- Puts a run that is ready into the list its workers take from: by priority, then by age.
-local function offer(r)
-  write('ZADD', 'ready', pool_of(r), int(next_number() - tonumber(r.f.priority or '0') * 4398046511104), r.id)
-  write('SADD', 'pools', nil, pool_of(r))
-  ring_ready(r)
-end
-
--- Fields of a run that is new; `fields` may say otherwise.
-local function create(r, fields)
-  local state = r.f.state
-  r.f = fields
-  for field, value in pairs({ state = state, seq = '0', fence = '0', tries = '0', left = '0', created = NOW }) do
-    fields[field] = fields[field] or value
-  end
-  if fields.build == '' then fields.build = nil end
-  r.dirty, r.exists = true, true
-end
-
-local function unlease(r)
-  set(r, 'nonce', '')
-  set(r, 'lease_until', '')
-  set(r, 'shown', '')
-  write('ZREM', 'timers', nil, 'r ' .. r.id)
-end
-
-local function holds(r, fence, nonce)
-  if not r.exists or r.f.state ~= RUN.LEASED then return false end
-  if r.f.fence ~= fence or r.f.nonce ~= nonce then return false end --@guard fence
-  return true
-end
-
-local function note_error(r, kind, text)
-  write('RPUSH', 'errors', r.id, cmsgpack.pack({ NOW, r.f.fence or '', r.f.holder or '', kind, text }))
-  write('LTRIM', 'errors', r.id, '-20', '-1')
-end
-
--- Ends a failed attempt: back to the list after a while, or, after too many, to the dead letters.
-local function give_back(r, operation, pause, reason)
-  unlease(r)
-  if tonumber(r.f.tries or '0') >= TRIES then --@guard tries
-    move(r, operation, RUN.DEAD) --@guard tries
-    write('ZADD', 'dead', nil, int(next_number()), r.id) --@guard tries
-    write('XADD', 'dispositions', nil, '*', 'event', 'dead', 'run', r.id, 'session', r.f.session) --@guard tries
-    history(r.f.session, 'dead', { run = r.id, seq = r.f.seq, state = RUN.DEAD, detail = reason }) --@guard tries
-    pending[#pending + 1] = { PUBLISH, TAG .. SEG.settled .. r.id, RUN.DEAD } --@guard tries
-    return RUN.DEAD --@guard tries
-  end --@guard tries
-  move(r, operation, RUN.READY)
-  if pause > 0 then
-    set(r, 'ready_at', int(now + pause))
-    write('ZADD', 'timers', nil, int(now + pause), 'r ' .. r.id)
-  else
-    offer(r)
-  end
-  return RUN.READY
-end
-
-local function make_ready(r, operation)
-  move(r, operation, RUN.READY)
-  set(r, 'tries', '0')
-  offer(r)
-end
-
-local function close_run(r, event, e)
-  write('HDEL', 'active', r.f.session, r.id)
-  write('ZADD', 'retention', nil, int(now + KEEP_SETTLED), 'r ' .. r.id)
-  e.run, e.seq, e.state = r.id, r.f.seq, r.f.state
-  history(r.f.session, event, e)
-  write('XADD', 'dispositions', nil, '*', 'event', event, 'run', r.id, 'session', r.f.session)
-  pending[#pending + 1] = { PUBLISH, TAG .. SEG.settled .. r.id, r.f.state }
 end

@@ -3,26 +3,25 @@
 -- ARGV  per item: size, run, session, queue, agent, build, priority, nonce, holder, lease, not_after, longest window,
 --       by, input
 -- Reply per item: accepted fence lease_until | conflict | unknown (came too late) | invalid
+--@use _runs
 return each(function()
-  local id, session, queue, agent, build, priority = arg(), arg(), arg(), arg(), arg(), arg()
-  local nonce, holder, lease = arg(), arg(), tonumber(arg())
-  local not_after, longest, by, input = tonumber(arg()), tonumber(arg()), arg(), arg()
-  local r = load('run', id)
+  local id, session, queue, agent, build, priority, nonce, holder, lease, not_after, longest, by, input = args()
+  local r = load(SEG.run, id)
+  local f = r.f
   if r.exists then
-    if r.f.state == RUN.LEASED and r.f.seq == '0' and r.f.nonce == nonce then
-      return { 'accepted', r.f.fence, r.f.lease_until }
-    end
-    return { 'conflict', 'run', r.f.state }
+    if f.state == RUN.LEASED and f.seq == '0' and f.nonce == nonce then return { 'accepted', f.fence, f.lease_until } end
+    return { 'conflict', 'run', f.state }
   end
+  not_after = tonumber(not_after)
   if not_after <= now then return { 'unknown' } end --@guard adopt-in-time
-  if not_after > now + longest then return { 'invalid', 'not_after' } end --@guard adopt-window
+  if not_after > now + tonumber(longest) then return { 'invalid', 'not_after' } end --@guard adopt-window
   move(r, 'adopt', RUN.LEASED)
-  local ends = int(now + lease)
-  create(r, { session = session, queue = queue, agent = agent, build = build, priority = priority,
-    fence = '1', tries = '1', start_op = 'adopt:' .. nonce, nonce = nonce, holder = holder, lease_until = ends })
-  if input ~= '' then write('SET', 'input', id, input) end
-  write('ZADD', 'timers', nil, ends, 'r ' .. id)
-  write('SADD', 'pools', nil, pool_of(r))
-  history(session, 'adopted', { run = id, seq = '0', state = RUN.LEASED, by = by, op = r.f.start_op })
-  return { 'accepted', '1', ends }
+  create(r, session, queue, agent, build, priority)
+  f.fence, f.tries, f.start_op, f.nonce, f.holder = '1', '1', 'adopt:' .. nonce, nonce, some(holder)
+  f.lease_until = int(now + tonumber(lease))
+  if input ~= '' then put(SEG.input, id, input) end
+  place(SEG.timers, nil, 'r ' .. id, f.lease_until)
+  place(SEG.pools, nil, pool_of(r))
+  history(session, 'adopted', id, '0', '', RUN.LEASED, by, f.start_op)
+  return { 'accepted', '1', f.lease_until }
 end)

@@ -8,16 +8,20 @@
 -- Reply per item: stale_lease | mismatch digest | stored bytes | settled interrupt | asked interrupt | ask |
 --       open interrupt | wait bytes | changed digest | doubt attempt token | run attempt token interrupt | full entries bytes
 
+--@use _runs
 --@use _calls
--- What the question about a call says of it: nil where it may run. A call that was asked about stays gated.
-local function gate(a, interrupt)
+-- What the question about a call says of it: nil where it may run. A call that was asked about stays gated. One whose
+-- record has no digest is compared with its question.
+local function gate(a, interrupt, digest)
   if interrupt == '' then return { 'ask' } end
   if a.interrupt ~= interrupt then return { 'asked', interrupt } end
-  local i = load('interrupt', interrupt)
-  if i.f.state == SET.OPEN then return { 'open', interrupt } end --@guard gate-open
-  local agreed = i.f.answer == 'approve' or i.f.answer == 'edit'
-  if i.f.state ~= SET.RESOLVED or not agreed then return { 'settled', interrupt } end --@guard gate-approved
-  if i.f.approved ~= a.running then return { 'changed', i.f.approved or '' } end --@guard gate-digest
+  local i = load(SEG.interrupt, interrupt)
+  local f = i.f
+  if digest == '' and i.exists and (f.action or '-') ~= a.digest then return { 'mismatch', f.action or '-' } end --@guard question-digest
+  if f.state == SET.OPEN then return { 'open', interrupt } end --@guard gate-open
+  local agreed = f.answer == 'approve' or f.answer == 'edit'
+  if f.state ~= SET.RESOLVED or not agreed then return { 'settled', interrupt } end --@guard gate-approved
+  if f.approved ~= a.running then return { 'changed', f.approved or '' } end --@guard gate-digest
   return nil
 end
 
@@ -33,21 +37,21 @@ end
 
 return each(function()
   local a = {}
-  for _, name in ipairs({ 'run', 'fence', 'nonce', 'entry', 'digest', 'running', 'gated', 'long', 'interrupt', 'token',
-    'again', 'most', 'room' }) do a[name] = arg() end
-  local r = load('run', a.run)
-  if not holds(r, a.fence, a.nonce) then return { 'stale_lease', r.f.state or '' } end
+  a.run, a.fence, a.nonce, a.entry, a.digest, a.running, a.gated, a.long, a.interrupt, a.token, a.again, a.most, a.room = args()
+  local r = load(SEG.run, a.run)
+  local f = r.f
+  if not holds(r, a.fence, a.nonce) then return { 'stale_lease', f.state or '' } end
   local state, attempt, digest, interrupt, fence = call_record(a.run, a.entry)
-  if state ~= 'none' and digest ~= a.digest then return { 'mismatch', digest } end --@guard journal-digest
-  local journal = key('journal', a.run)
+  if state ~= 'none' and digest ~= '' and digest ~= a.digest then return { 'mismatch', digest } end --@guard journal-digest
+  local journal = key(SEG.journal, a.run)
   if state == CALL.RESOLVED then return ended(a, interrupt, journal) end --@guard journal-stored
   local begun = state == CALL.PENDING_RESULT or state == CALL.AWAITING_COMPLETION
   local gated = a.gated == '1' or state == CALL.AWAITING_CONFIRMATION
   if begun and gated and interrupt == '' then return { 'mismatch', 'begun without a question' } end --@guard gate-begun
   if not begun then
-    local entries, bytes = tonumber(r.f.entries or '0'), tonumber(r.f.bytes or '0')
+    local entries, bytes = tonumber(f.entries or '0'), tonumber(f.bytes or '0')
     if entries >= tonumber(a.most) or bytes >= tonumber(a.room) then return { 'full', int(entries), int(bytes) } end --@guard journal-room
-    local stop = gated and gate(a, interrupt)
+    local stop = gated and gate(a, interrupt, digest)
     if stop then return stop end
   end
   local handle = read('HGET', journal, 'h ' .. a.entry)
@@ -60,6 +64,6 @@ return each(function()
   local after = a.long == '1' and CALL.AWAITING_COMPLETION or CALL.PENDING_RESULT
   attempt = int(tonumber(attempt) + 1)
   if not note_call(a.run, a.entry, 'begin', after, a.digest, interrupt, attempt, a.fence) then return { 'mismatch', state } end
-  if a.long == '1' then write('HSET', 'journal', a.run, 't ' .. a.entry, token) end
+  if a.long == '1' then write('HSET', SEG.journal, a.run, 't ' .. a.entry, token) end
   return { 'run', attempt, token, interrupt }
 end)

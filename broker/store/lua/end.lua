@@ -4,20 +4,22 @@
 -- KEYS  per item: run, calls, journal
 -- ARGV  per item: size, run, fence, nonce, entry, result, digest of an entry that cannot be begun (empty: it was begun)
 -- Reply per item: stale_lease | accepted entries bytes | replayed bytes | completed | conflict
+--@use _runs
 --@use _calls
 return each(function()
-  local id, fence, nonce, entry, result, refused = arg(), arg(), arg(), arg(), arg(), arg()
-  local r = load('run', id)
-  if not holds(r, fence, nonce) then return { 'stale_lease', r.f.state or '' } end
+  local id, fence, nonce, entry, result, refused = args()
+  local r = load(SEG.run, id)
+  local f = r.f
+  if not holds(r, fence, nonce) then return { 'stale_lease', f.state or '' } end
   local state, attempt, digest, interrupt = call_record(id, entry)
-  local stored = read('HGET', key('journal', id), 'r ' .. entry)
+  local stored = read('HGET', key(SEG.journal, id), 'r ' .. entry)
   if stored then return { 'replayed', stored } end --@guard end-final
   if state == CALL.RESOLVED and string.sub(interrupt, 1, 6) == 'early_' then return { 'completed' } end --@guard end-early
   if (state == 'none') ~= (refused ~= '') then return { 'conflict', 'entry', state } end --@guard end-begun
   if state == 'none' then digest = refused end
   if not note_call(id, entry, 'end', CALL.RESOLVED, digest, interrupt, attempt, fence) then return { 'conflict', 'entry', state } end
-  write('HSET', 'journal', id, 'r ' .. entry, result)
-  bump(r, 'entries', 1)
-  bump(r, 'bytes', #result)
-  return { 'accepted', r.f.entries, r.f.bytes }
+  write('HSET', SEG.journal, id, 'r ' .. entry, result)
+  f.entries, f.bytes = sum(f.entries, 1), sum(f.bytes, #result)
+  touch(r)
+  return { 'accepted', f.entries, f.bytes }
 end)

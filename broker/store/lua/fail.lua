@@ -2,12 +2,14 @@
 -- KEYS  per item: run, errors, timers, ready, pools, bell, counter, dead, dispositions, retention, history
 -- ARGV  per item: size, run, fence, nonce, pause, final (1: dead at once), kind, text
 -- Reply per item: ok state | stale_lease
+--@use _runs
 return each(function()
-  local id, fence, nonce, pause, final, kind, text = arg(), arg(), arg(), tonumber(arg()), arg(), arg(), arg()
-  local r = load('run', id)
-  if not holds(r, fence, nonce) then return { 'stale_lease', r.f.state or '' } end
+  local id, fence, nonce, pause, final, kind, text = args()
+  local r = load(SEG.run, id)
+  local f = r.f
+  if not holds(r, fence, nonce) then return { 'stale_lease', f.state or '' } end
   note_error(r, kind, text)
-  history(r.f.session, 'failed', { run = id, seq = r.f.seq, op = fence, detail = kind })
-  if final == '1' then set(r, 'tries', int(TRIES)) end
-  return { 'ok', give_back(r, 'fail', pause, kind) }
+  history(f.session, 'failed', id, f.seq, '', '', '', fence, '', kind)
+  if final == '1' then f.tries = int(TRIES) end
+  return { 'ok', give_back(r, 'fail', tonumber(pause), kind) }
 end)

@@ -2,9 +2,10 @@
 -- KEYS  per item: run, ready, timers, retention, history, counter, dead, dispositions, errors
 -- ARGV  per item: size, run, nonce, sequence (empty: whatever it is at), holder, lease
 -- Reply per item: leased record | nothing state
+--@use _runs
 return each(function()
-  local id, nonce, seq, holder, lease = arg(), arg(), arg(), arg(), tonumber(arg())
-  local r = load('run', id)
+  local id, nonce, seq, holder, lease = args()
+  local r = load(SEG.run, id)
   local f = r.f
   if not r.exists then return { 'nothing', '' } end
   if seq ~= '' and f.seq ~= seq then return { 'nothing', f.state } end --@guard lease-seq
@@ -13,21 +14,18 @@ return each(function()
   if f.state ~= RUN.READY and not over then return { 'nothing', f.state } end --@guard lease-state
   if f.ready_at and tonumber(f.ready_at) > now then return { 'nothing', f.state } end --@guard back-off
   if over then note_error(r, 'lease_lost', f.holder or '') end
-  write('ZREM', 'ready', pool_of(r), id)
-  if tonumber(f.tries or '0') >= TRIES then --@guard lease-tries
+  place(SEG.ready, pool_of(r), id, false)
+  if tonumber(f.tries) >= TRIES then --@guard lease-tries
     give_back(r, 'lease', 0, 'too many attempts') --@guard lease-tries
     return { 'nothing', f.state } --@guard lease-tries
   end --@guard lease-tries
   move(r, 'lease', RUN.LEASED)
-  bump(r, 'fence', 1)
-  bump(r, 'tries', 1)
-  set(r, 'nonce', nonce)
-  set(r, 'holder', holder)
-  set(r, 'lease_until', int(now + lease))
-  set(r, 'ready_at', '')
+  f.fence, f.tries = sum(f.fence, 1), sum(f.tries, 1)
+  f.nonce, f.holder, f.lease_until, f.ready_at = nonce, some(holder), int(now + tonumber(lease)), nil
   -- Handed out, not spent: only finish or the next suspension spends an answer.
-  set(r, 'shown', f.fresh or '')
-  write('ZADD', 'timers', nil, f.lease_until, 'r ' .. id)
-  history(f.session, 'leased', { run = id, seq = f.seq, state = RUN.LEASED, detail = holder, op = f.fence })
-  return { 'leased', cmsgpack.pack(f) }
+  f.shown = f.fresh
+  place(SEG.timers, nil, 'r ' .. id, f.lease_until)
+  history(f.session, 'leased', id, f.seq, '', RUN.LEASED, '', f.fence, '', holder)
+  r.packed = cmsgpack.pack(f)
+  return { 'leased', r.packed }
 end)

@@ -1,11 +1,14 @@
 -- move: takes a run, with its open interrupts, to another queue; its state stays. Safe to repeat.
--- KEYS  per item: run, ready and bell (of both pools), pools, counter, retention, history; per interrupt of the run:
---       interrupt, open_queue (of both queues)
+-- KEYS  per item: run, ready and bell (of both pools), pools, counter, retention, history, lists; per interrupt of the
+--       run: interrupt, open (of both queues)
 -- ARGV  per item: size, run, queue, by
 -- Reply per item: accepted state | unknown | conflict
+--@use _runs
+--@use _calls
+--@use _interrupts
 return each(function()
-  local id, queue, by = arg(), arg(), arg()
-  local r = load('run', id)
+  local id, queue, by = args()
+  local r = load(SEG.run, id)
   local f = r.f
   if not r.exists then return { 'unknown' } end
   if f.state == RUN.FINISHED or f.state == RUN.WITHDRAWN then return { 'conflict', 'run', f.state } end
@@ -13,17 +16,18 @@ return each(function()
   if f.state == RUN.LEASED then return { 'conflict', 'run', f.state } end --@guard move-leased
   if f.queue == queue then return { 'accepted', f.state } end
   local offered = f.state == RUN.READY and not f.ready_at
-  if offered then write('ZREM', 'ready', pool_of(r), id) end
+  if offered then place(SEG.ready, pool_of(r), id, false) end
   for _, one in ipairs(words(f.ids)) do
-    local i = load('interrupt', one)
-    if i.f.state == SET.OPEN then
-      write('ZREM', 'open_queue', i.f.queue, one)
-      write('ZADD', 'open_queue', queue, i.f.number, one)
-    end
-    set(i, 'queue', queue)
+    local i = load(SEG.interrupt, one)
+    local open = i.f.state == SET.OPEN
+    if open then list(i, false) end
+    i.f.queue = queue
+    if open then list(i, i.f.number) end
+    touch(i)
   end
-  history(f.session, 'moved', { run = id, seq = f.seq, state = f.state, by = by, detail = f.queue .. ' to ' .. queue })
-  set(r, 'queue', queue)
+  history(f.session, 'moved', id, f.seq, '', f.state, by, '', '', f.queue .. ' to ' .. queue)
+  f.queue = queue
+  touch(r)
   if offered then offer(r) end
   return { 'accepted', f.state }
 end)

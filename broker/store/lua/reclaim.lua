@@ -3,27 +3,29 @@
 -- KEYS  per item: run, errors, timers, ready, pools, bell, counter, dead, dispositions, retention, history
 -- ARGV  per item: size, run, pause
 -- Reply per item: reclaimed state | offered | nothing
+--@use _runs
 local function reclaim(id, pause)
-  local r = load('run', id)
+  local r = load(SEG.run, id)
   local f = r.f
   if f.state == RUN.LEASED then
     if tonumber(f.lease_until) > now then return { 'nothing' } end --@guard reclaim-time
     note_error(r, 'lease_lost', f.holder or '')
-    history(f.session, 'lease_lost', { run = id, seq = f.seq, op = f.fence, detail = f.holder })
+    history(f.session, 'lease_lost', id, f.seq, '', '', '', f.fence, '', f.holder)
     return { 'reclaimed', give_back(r, 'reclaim', pause, 'lease lost') }
   end
   if f.state == RUN.READY and f.ready_at then
     if tonumber(f.ready_at) > now then return { 'nothing' } end --@guard offer-time
-    set(r, 'ready_at', '')
-    write('ZREM', 'timers', nil, 'r ' .. id)
+    f.ready_at = nil
+    touch(r)
+    place(SEG.timers, nil, 'r ' .. id, false)
     offer(r)
     return { 'offered' }
   end
-  write('ZREM', 'timers', nil, 'r ' .. id)
+  place(SEG.timers, nil, 'r ' .. id, false)
   return { 'nothing' }
 end
 
 return each(function()
   local id, pause = arg(), tonumber(arg())
-  return unless_corrupt('timers', nil, 'r ' .. id, function() return reclaim(id, pause) end)
+  return unless_corrupt(SEG.timers, nil, 'r ' .. id, function() return reclaim(id, pause) end)
 end)

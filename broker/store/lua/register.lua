@@ -3,11 +3,11 @@
 -- ARGV  per item: size, worker, record
 -- Reply per item: ok now
 return each(function()
-  local worker, record = arg(), arg()
+  local worker, record = args()
   if record == '' then
-    write('HDEL', 'workers', nil, worker)
+    write('HDEL', SEG.workers, nil, worker)
   else
-    write('HSET', 'workers', nil, worker, NOW .. ' ' .. record)
+    write('HSET', SEG.workers, nil, worker, NOW .. ' ' .. record)
   end
   return { 'ok', NOW }
 end)

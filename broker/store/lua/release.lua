@@ -2,14 +2,16 @@
 -- KEYS  per item: run, timers, ready, pools, bell, counter, retention, history
 -- ARGV  per item: size, run, fence, nonce
 -- Reply per item: ok | stale_lease
+--@use _runs
 return each(function()
-  local id, fence, nonce = arg(), arg(), arg()
-  local r = load('run', id)
-  if not holds(r, fence, nonce) then return { 'stale_lease', r.f.state or '' } end
+  local id, fence, nonce = args()
+  local r = load(SEG.run, id)
+  local f = r.f
+  if not holds(r, fence, nonce) then return { 'stale_lease', f.state or '' } end
   unlease(r)
-  bump(r, 'tries', -1) --@guard release-try
+  f.tries = sum(f.tries, -1) --@guard release-try
   move(r, 'release', RUN.READY)
   offer(r)
-  history(r.f.session, 'released', { run = id, seq = r.f.seq, state = RUN.READY, op = fence })
+  history(f.session, 'released', id, f.seq, '', RUN.READY, '', fence)
   return { 'ok' }
 end)

@@ -2,11 +2,14 @@
 -- KEYS  per item: run, timers
 -- ARGV  per item: size, run, fence, nonce, lease
 -- Reply per item: ok lease_until | stale_lease
+--@use _runs
 return each(function()
-  local id, fence, nonce, lease = arg(), arg(), arg(), tonumber(arg())
-  local r = load('run', id)
-  if not holds(r, fence, nonce) then return { 'stale_lease', r.f.state or '' } end
-  set(r, 'lease_until', int(now + lease))
-  write('ZADD', 'timers', nil, r.f.lease_until, 'r ' .. id)
-  return { 'ok', r.f.lease_until }
+  local id, fence, nonce, lease = args()
+  local r = load(SEG.run, id)
+  local f = r.f
+  if not holds(r, fence, nonce) then return { 'stale_lease', f.state or '' } end
+  f.lease_until = int(now + tonumber(lease))
+  touch(r)
+  place(SEG.timers, nil, 'r ' .. id, f.lease_until)
+  return { 'ok', f.lease_until }
 end)

@@ -3,6 +3,7 @@
 -- KEYS  per item: interrupt, interrupts, unseen
 -- ARGV  per item: size, interrupt, group, period
 -- Reply per item: rung | waits (its entry is on its way) | nothing
+--@use _runs
 --@use _calls
 --@use _interrupts
 local groups
@@ -36,18 +37,18 @@ end
 
 return each(function()
   local id, group, period = arg(), arg(), tonumber(arg())
-  return unless_corrupt('unseen', group, id, function()
-    local i = load('interrupt', id)
+  return unless_corrupt(SEG.unseen, group, id, function()
+    local i = load(SEG.interrupt, id)
     if i.f.state ~= SET.OPEN then
-      write('ZREM', 'unseen', i.f.audience or group, id)
+      place(SEG.unseen, i.f.audience or group, id, false)
       return { 'nothing' }
     end
-    local rung = tonumber(read('ZSCORE', key('unseen', i.f.audience), id))
+    local rung = tonumber(score(SEG.unseen, i.f.audience, id) or '')
     if not rung then return { 'nothing' } end --@guard ring-seen
     if rung and rung > now - period then return { 'waits' } end --@guard ring-period
-    local stream = key('interrupts')
+    local stream = key(SEG.interrupts)
     if i.f.bell and reaches(stream, group, i.f.bell) then --@guard ring-lost
-      write('ZADD', 'unseen', i.f.audience, NOW, id) --@guard ring-lost
+      place(SEG.unseen, i.f.audience, id, NOW) --@guard ring-lost
       return { 'waits' } --@guard ring-lost
     end --@guard ring-lost
     ring_interrupt(i)

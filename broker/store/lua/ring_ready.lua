@@ -4,9 +4,8 @@
 -- ARGV  per item: size, pool, how many bells at most
 -- Reply per item: rung n
 return each(function()
-  local pool, most = arg(), tonumber(arg())
-  local waiting = read('ZCARD', key('ready', pool))
-  local rings = math.min(waiting, most)
-  for n = 1, rings do write('XADD', 'bell', pool, '*', 'run', '', 'seq', '') end
+  local pool, most = args()
+  local rings = math.min(read('ZCARD', key(SEG.ready, pool)), tonumber(most))
+  for n = 1, rings do write('XADD', SEG.bell, pool, '*', 'run', '', 'seq', '') end
   return { 'rung', int(rings) }
 end)

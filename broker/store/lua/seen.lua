@@ -4,8 +4,8 @@
 -- ARGV  per item: size, group, entry, interrupt, audience (empty: the entry is for another group, only acknowledge)
 -- Reply per item: ok
 return each(function()
-  local group, entry, interrupt, audience = arg(), arg(), arg(), arg()
-  write('XACK', 'interrupts', nil, group, entry)
-  if audience ~= '' then write('ZREM', 'unseen', audience, interrupt) end
+  local group, entry, interrupt, audience = args()
+  write('XACK', SEG.interrupts, nil, group, entry)
+  if audience ~= '' then place(SEG.unseen, audience, interrupt, false) end
   return { 'ok' }
 end)

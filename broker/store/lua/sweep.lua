@@ -9,15 +9,17 @@ end
 
 return each(function()
   local name, span, audiences, unseen = arg(), tonumber(arg()), words(arg()), 0
-  local holder = read('GET', key('sweeper'))
+  local holder = read('GET', key(SEG.sweeper))
   -- Names begin with what their process may do: one that may write verdicts does more, and takes the right over.
   local stronger = holder and string.sub(name, 1, 2) == 'd ' and string.sub(holder, 1, 2) ~= 'd '
   if holder and holder ~= name and not stronger then return { 'no', holder } end --@guard sweep-held
   if span > 0 then
-    write('SET', 'sweeper', nil, name, 'PX', int(span))
+    local sweeper = key(SEG.sweeper)
+    need(sweeper, 'string')
+    pending[#pending + 1] = { 'SET', sweeper, name, 'PX', int(span) }
   elseif holder == name then
-    write('DEL', 'sweeper', nil)
+    write('DEL', SEG.sweeper)
   end
-  for _, audience in ipairs(audiences) do unseen = unseen + read('ZCARD', key('unseen', audience)) end
-  return { 'yes', NOW, read('GET', key('counter')) or '0', int(unseen), first('timers'), first('retention') }
+  for _, audience in ipairs(audiences) do unseen = unseen + read('ZCARD', key(SEG.unseen, audience)) end
+  return { 'yes', NOW, read('GET', key(SEG.counter)) or '0', int(unseen), first(SEG.timers), first(SEG.retention) }
 end)

@@ -1,15 +1,16 @@
 -- withdraw: takes back a suspension, and with it the run. Names the sequence it is about; once refused under a lease,
 -- always refused. Safe to repeat with the same op.
 -- KEYS  per item: run, calls, active, timers, retention, history, counter, ready, pools, bell, dispositions, dead,
---       open; per interrupt of the run: interrupt, open_queue, open_tool, open_kind, unseen (default and verdict where
+--       lists; per interrupt of the run: interrupt, open, unseen (default and verdict where
 --       the policy is a default answer)
 -- ARGV  per item: size, run, op, sequence, by, reason
 -- Reply per item: accepted state | replayed state | unknown | conflict | settled state (closed or another sequence)
+--@use _runs
 --@use _calls
 --@use _interrupts
 return each(function()
-  local id, op, seq, by, reason = arg(), arg(), arg(), arg(), arg()
-  local r = load('run', id)
+  local id, op, seq, by, why = args()
+  local r = load(SEG.run, id)
   local f = r.f
   if not r.exists then return { 'unknown' } end
   if f.withdraw_op == op then return { 'replayed', f.state } end --@guard withdraw-op
@@ -17,32 +18,34 @@ return each(function()
   local closed = f.state == RUN.FINISHED or f.state == RUN.WITHDRAWN
   if closed or f.seq ~= seq then return { 'settled', f.state, '', '', '', '', '' } end --@guard withdraw-seq
   for _, one in ipairs(words(f.ids)) do
-    local i = load('interrupt', one)
+    local i = load(SEG.interrupt, one)
     if due(i) then expire(i) end --@guard withdraw-due
   end
   -- Only now: in mode first, one that expires takes others with it.
   local open = {}
   for _, one in ipairs(words(f.ids)) do
-    local i = load('interrupt', one)
+    local i = load(SEG.interrupt, one)
     if i.f.state == SET.OPEN then open[#open + 1] = i end
   end
   if f.state == RUN.LEASED and #open == 0 then --@guard withdraw-leased
-    set(r, 'refused', (f.refused and f.refused .. ' ' or '') .. op) --@guard withdraw-leased
+    f.refused = (f.refused and f.refused .. ' ' or '') .. op --@guard withdraw-leased
+    touch(r) --@guard withdraw-leased
     return { 'conflict', 'leased', f.state } --@guard withdraw-leased
   end --@guard withdraw-leased
   for _, i in ipairs(open) do
-    settle(i, SET.WITHDRAWN, { operation = 'withdraw', op = op, by = by, detail = reason, quiet = true })
+    settle(i, SET.WITHDRAWN, { operation = 'withdraw', op = op, by = by, detail = why, quiet = true })
   end
-  set(r, 'withdraw_op', op)
+  f.withdraw_op = op
+  touch(r)
   if f.state == RUN.LEASED then
     move(r, 'withdraw', RUN.LEASED)
     return { 'accepted', f.state }
   end
-  write('ZREM', 'ready', pool_of(r), id)
-  write('ZREM', 'dead', nil, id)
-  write('ZREM', 'timers', nil, 'r ' .. id)
-  set(r, 'ready_at', '')
+  place(SEG.ready, pool_of(r), id, false)
+  place(SEG.dead, nil, id, false)
+  place(SEG.timers, nil, 'r ' .. id, false)
+  f.ready_at = nil
   move(r, 'withdraw', RUN.WITHDRAWN)
-  close_run(r, RUN.WITHDRAWN, { by = by, op = op, detail = reason })
+  close_run(r, RUN.WITHDRAWN, by, op, why)
   return { 'accepted', f.state }
 end)

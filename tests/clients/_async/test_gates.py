@@ -228,7 +228,7 @@ async def test_a_call_asks_before_it_runs_whatever_the_model_repeats(agent: Agen
 async def test_B30_B83_other_arguments_after_the_decision_run_nothing(
     timed: AsyncBroker, clock: Clock, bank: Bank
 ) -> None:
-    """A28: dead, with both digests; the model answered otherwise. Off: guards `journal-digest` and `gate-digest`."""
+    """A28: dead, with both digests; the model answered otherwise. Off: guards `question-digest` and `gate-digest`."""
     amounts = [40, 400]
 
     async def handler(run: Run[Any]) -> Any:

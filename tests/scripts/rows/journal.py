@@ -78,7 +78,11 @@ def _(w: World) -> Case:
 
 
 @row(
-    "begin", "call", "awaiting_confirmation", "other arguments than were asked about", guards="journal-digest"
+    "begin",
+    "call",
+    "awaiting_confirmation",
+    "other arguments than were asked about",
+    guards="question-digest",
 )
 def _(w: World) -> Case:
     return on_approved(w, asked=MORE)
