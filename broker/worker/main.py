@@ -5,7 +5,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -71,6 +71,7 @@ class Worker:
         self._tasks: dict[Token, asyncio.Task[None]] = {}
         self._runs: dict[Token, Run[Any]] = {}
         self._asked = 0
+        self._bells: Bells | None = None
         self._stop: asyncio.Event | None = None
         self._hurry: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -78,6 +79,9 @@ class Worker:
     def add(self, agent: str, handler: Handler) -> None:
         """Registers the handler of an agent: a function of one `Run`, async or plain (plain ones run in threads)."""
         self._agents[agent] = Agent.of(agent, handler)
+        if (loop := self._loop) is not None:
+            with suppress(RuntimeError):  # it has ended already
+                loop.call_soon_threadsafe(self._look_now)
 
     def agent(self, name: str) -> Callable[[H], H]:
         """The same as a decorator: `@worker.agent("airline")`."""
@@ -106,6 +110,10 @@ class Worker:
         if loop is not None:
             with suppress(RuntimeError):  # it has ended already
                 loop.call_soon_threadsafe(self._heed)
+
+    def _look_now(self) -> None:
+        if self._bells is not None:
+            self._bells.ring()
 
     def _heed(self) -> None:
         if self._stop is not None:
@@ -158,31 +166,51 @@ class Worker:
     async def _work(self, renewer: Renewer) -> None:
         link, stop = self.broker._link, self._stop  # noqa: SLF001 - the same house
         assert stop is not None  # noqa: S101 - set by serve
-        bells, ready = Bells(link, self._pools(), self.name), Ready(link)
+        ready, waits = Ready(link), False
         stopped = asyncio.create_task(stop.wait())
-        rung: list[str] = []
-        try:
-            while not stop.is_set():
-                free = self.concurrency - len(self._tasks)
-                if free <= 0:
-                    await asyncio.wait([stopped, *self._tasks.values()], return_when=asyncio.FIRST_COMPLETED)
-                    continue
-                try:
-                    taken = await self._take(ready, free, rung)
-                except (Corrupt, Unavailable) as error:
-                    log.warning("worker %s: %s", self.name, error)
-                    await asyncio.wait([stopped], timeout=PAUSE_SECONDS)
-                    continue
-                for leased in taken:
-                    self._begin(leased, renewer)
-                rung = await bells.wait(free, stopped) if not taken else []
-        finally:
-            stopped.cancel()
-            await bells.aclose()
+        async with Bells.of(link, self.queue, self.name) as bells:
+            self._bells = bells
+            stopped.add_done_callback(lambda _: bells.ring())
+            try:
+                while not stop.is_set():
+                    free = self.concurrency - len(self._tasks)
+                    try:
+                        if free <= 0:
+                            await bells.leave()
+                            ends = [stopped, *self._tasks.values()]
+                            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                        else:
+                            waits = await self._look(ready, bells, free, renewer, waits=waits)
+                    except (Corrupt, Unavailable) as error:
+                        log.warning("worker %s: %s", self.name, error)
+                        await asyncio.wait([stopped], timeout=PAUSE_SECONDS)
+            finally:
+                stopped.cancel()
+                self._bells = None
+                with suppress(BrokerError, TimeoutError):
+                    async with asyncio.timeout(LEAVE_SECONDS):
+                        await bells.leave()
 
-    async def _take(self, ready: Ready, free: int, rung: list[str]) -> list[Leased]:
-        """Leases on ready runs. Cancelled in the middle, what the server has given by then is given back."""
-        leasing = asyncio.ensure_future(ready.lease(self._pools(), free, self.name, rung))
+    async def _look(self, ready: Ready, bells: Bells, free: int, renewer: Renewer, *, waits: bool) -> bool:
+        """Takes what is ready; where nothing is, waits and takes what it is woken for. Whether to wait next."""
+        pools = self._pools()
+        if waits:
+            bells.waits(pools)
+        taken = await self._take(ready.lease(pools, free, self.name, waits=waits), renewer)
+        if waits and not taken:
+            await self._take(ready.accept(await bells.rung(free), self.name), renewer)
+        return taken < free
+
+    async def _take(self, asked: Coroutine[Any, Any, list[Leased]], renewer: Renewer) -> int:
+        """Begins with the runs that could be leased; how many. Cancelled in the middle, none stays leased."""
+        taken = await self._leased(asked)
+        for leased in taken:
+            self._begin(leased, renewer)
+        return len(taken)
+
+    async def _leased(self, asked: Coroutine[Any, Any, list[Leased]]) -> list[Leased]:
+        """Some leases. Cancelled in the middle, what the server has given by then is given back."""
+        leasing = asyncio.ensure_future(asked)
         try:
             return await asyncio.shield(leasing)
         except asyncio.CancelledError:

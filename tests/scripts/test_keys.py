@@ -227,13 +227,16 @@ def faults(act: Callable[[], object]) -> list[Corrupt]:
 
 def with_another_type(world: World, kind: str) -> None:
     """Every key of a kind holds another type: a step that needs one names it and writes nothing."""
+    world.waiters.wait()
     steps = every_step(world)
     prefix = world.key(kind)
     names = [name for name in world.snapshot() if name.startswith(prefix)]
     assert names
     for name in names:
         world.client.delete(name)
-        world.client.execute_command(*(("SET", name, "x") if kind == "pools" else ("SADD", name, "x")))
+        world.client.execute_command(
+            *(("SET", name, "x") if kind in ("pools", "idle") else ("SADD", name, "x"))
+        )
     met = []
     for act in steps.values():
         before = world.snapshot()
@@ -248,7 +251,7 @@ def with_another_type(world: World, kind: str) -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    ["run", "interrupt", "calls", "active", "history", "early", "aliases", "ready", "bell", "timers", "retention",
+    ["run", "interrupt", "calls", "active", "history", "early", "aliases", "ready", "idle", "timers", "retention",
      "pools", "counter", "open", "open_queue", "open_kind", "open_tool", "unseen", "dispositions", "interrupts",
      "errors"],
 )  # fmt: skip

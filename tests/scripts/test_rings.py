@@ -82,12 +82,13 @@ def test_ringing_writes_a_bell_and_the_time_and_nothing_else(world: World) -> No
     world.client.execute_command("XTRIM", world.key("interrupts"), "MAXLEN", 0)
     place = world.place("ready")
     world.start(place)
+    world.waiters.wait()
     before = world.snapshot(fields=("bell",))
     world.ring(one)
     world.do(sweep.ring_ready(world.p, [POOL], 16))
     touched = changed(before, world.snapshot(fields=("bell",)))
     assert sorted(name.partition("}:")[2] for name in touched) == [
-        "bell:agents:airline:",
+        "idle:agents:airline:",
         "interrupts",
         "unseen:approvals",
     ]

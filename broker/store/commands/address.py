@@ -101,7 +101,7 @@ def run_keys(p: Partition, run: str, session: str, pool: Pool) -> list[str]:
     return [
         *(p.key(kind, run) for kind in ("run", "calls", "errors")),
         *(p.key(kind, session) for kind in ("active", "history")),
-        *(p.key(kind, pool) for kind in ("ready", "bell")),
+        *(p.key(kind, pool) for kind in ("ready", "idle")),
         *(
             p.key(kind)
             for kind in ("pools", "timers", "retention", "counter", "dispositions", "dead", "open")

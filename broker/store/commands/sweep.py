@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from ...core.models import Audience
 from ..keys import Partition, Pool
 from .address import Address, interrupt_keys, run_keys, settle_keys
-from .values import About, Arg, Command, Item, Read, Reply, micros, pairs, readable, text
+from .values import About, Arg, Command, Item, Read, Reply, micros, pairs, readable, text, usable
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,9 @@ _UNSEEN: Final = re.compile(r".+", re.DOTALL)
 # These commands by themselves are refused at the memory limit, even where they would change next to nothing.
 _POSTPONE: Final = """#!lua flags=allow-oom
 for n = 2, #ARGV do redis.call('ZADD', KEYS[1], 'XX', ARGV[1], ARGV[n]) end
+"""
+_WAIT: Final = """#!lua flags=allow-oom
+for _, idle in ipairs(KEYS) do redis.call('SADD', idle, ARGV[1]) end
 """
 _MAKE_GROUP: Final = """#!lua flags=allow-oom
 local made = redis.pcall('XGROUP', 'CREATE', KEYS[1], ARGV[1], '0', 'MKSTREAM')
@@ -165,10 +168,35 @@ def ring(p: Partition, addresses: Sequence[Address], group: str, period: timedel
     return Command("ring", p, items, lambda _, reply: text(reply[0]))
 
 
-def ring_ready(p: Partition, pools: Sequence[Pool], most: int) -> Command[int]:
-    """Wakes workers of pools that have ready runs; how many bells each got."""
-    items = tuple(Item((p.key("ready", pool), p.key("bell", pool)), (str(pool), most)) for pool in pools)
+def ring_ready(p: Partition, pools: Sequence[Pool], most: int, *, everybody: bool = False) -> Command[int]:
+    """Wakes workers of pools that have ready runs; for how many runs of each.
+
+    With `everybody`, where too few are known to wait, all workers of the queue are.
+    """
+    items = tuple(
+        Item((p.key("ready", pool), p.key("idle", pool)), (str(pool), most, int(everybody))) for pool in pools
+    )
     return Command("ring_ready", p, items, lambda _, reply: int(reply[1]))
+
+
+def wait_for_runs(p: Partition, pools: Sequence[Pool], worker: str) -> Read[None]:
+    """Says that a worker waits for runs of these pools, also on a server at its memory limit. Safe to repeat."""
+    keys = [p.key("idle", pool) for pool in pools]
+
+    def decode(replies: list[Any]) -> None:
+        usable(replies[0], keys[0])
+
+    return Read((("EVAL", _WAIT, len(keys), *keys, worker),), decode, forgiving=True)
+
+
+def wait_no_more(p: Partition, pools: Sequence[Pool], worker: str) -> Read[tuple[Pool, ...]]:
+    """Takes that back; the pools for which the worker is woken, or was. Safe to repeat."""
+    commands = tuple(("SREM", p.key("idle", pool), worker) for pool in pools)
+
+    def decode(replies: list[Any]) -> tuple[Pool, ...]:
+        return tuple(pool for pool, found in zip(pools, replies, strict=True) if found == 0)
+
+    return Read(commands, decode, forgiving=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +282,6 @@ def trim(p: Partition, due: Due, age: timedelta, count: int) -> Read[list[tuple[
         ("XTRIM", stream, "MINID", "~", oldest), ("XTRIM", stream, "MAXLEN", "~", count),
         ("XTRIM", p.key("dispositions"), "MINID", "~", oldest), ("XTRIM", p.key("dispositions"), "MAXLEN", "~", count),
     ]  # fmt: skip
-    commands += [("XTRIM", p.key("bell", pool), "MAXLEN", "~", count // 10) for pool in due.pools]
     commands += [("XRANGE", stream, "-", "+", "COUNT", 1)]
     groups = ("approvals", "completions")
     commands += [("XPENDING", stream, group, "-", "+", 100) for group in groups]

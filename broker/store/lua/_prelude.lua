@@ -40,7 +40,7 @@ local function key(kind, id)
 end
 
 -- What a command reads of a key, which another program may have given another type.
-local READS = { GET = 'string', HGET = 'hash', HGETALL = 'hash', HKEYS = 'hash', LRANGE = 'list', ZCARD = 'zset',
+local READS = { GET = 'string', HGET = 'hash', HGETALL = 'hash', HKEYS = 'hash', LRANGE = 'list', SCARD = 'set', ZCARD = 'zset',
   ZRANGE = 'zset', ZSCORE = 'zset' }
 local function read(command, name, ...)
   local reply = redis.pcall(command, name, ...)
@@ -54,7 +54,8 @@ end
 
 -- Keys that an item writes and has not read: their types are looked at when it has decided, before its first write.
 local NEEDS = { SET = 'string', HSET = 'hash', HDEL = 'hash', ZADD = 'zset', ZREM = 'zset', ZREMRANGEBYSCORE = 'zset',
-  ZREMRANGEBYRANK = 'zset', RPUSH = 'list', LTRIM = 'list', XADD = 'stream', XACK = 'stream', SADD = 'set' }
+  ZREMRANGEBYRANK = 'zset', RPUSH = 'list', LTRIM = 'list', XADD = 'stream', XACK = 'stream', SADD = 'set',
+  SPOP = 'set' }
 local NEW = { input = true, state = true, question = true, default = true, verdict = true, result = true }
 local function need(kind, name, want)
   local found = kinds[name]
@@ -225,6 +226,8 @@ local function commit()
   for _, w in ipairs(pending) do
     local reply = send(w)
     if w.first and reply == 1 then redis_call(unpack(w.first)) end
+    -- A name that nobody listens under is that of a worker that is gone: the next one is woken.
+    while w.wakes and reply and redis_call(PUBLISH, TAG .. SEG.wake .. reply, w.wakes) == 0 do reply = send(w) end
   end
 end
 
@@ -284,8 +287,16 @@ end
 
 local function pool_of(r) return r.f.queue .. ':' .. r.f.agent .. ':' .. (r.f.build or '') end
 
+-- Wakes one of the workers of a pool that wait, if any does, and tells it what it needs to take a run at once. Those
+-- that are at work look for more before they wait.
+local function wake(pool, said)
+  write('SPOP', 'idle', pool)
+  pending[#pending].wakes = said
+end
+
 local function ring_ready(r)
-  write('XADD', 'bell', pool_of(r), '*', 'run', r.id, 'seq', r.f.seq)
+  local f, pool = r.f, pool_of(r)
+  wake(pool, cmsgpack.pack({ r.id, pool, f.session, f.seq, f.fresh or '', #(f.ids or '') < 1000 and f.ids or '' }))
 end
 
 -- Puts a run that is ready into the list its workers take from: by priority, then by age.

@@ -13,7 +13,8 @@ return each(function()
     { 'ZREMRANGEBYSCORE', z, '5', '6' }, { 'DEL', z },
     { 'RPUSH', l, 'a' }, { 'LRANGE', l, '0', '0' }, { 'LINDEX', l, '0' }, { 'LLEN', l }, { 'LTRIM', l, '0', '5' },
     { 'XADD', x, '*', 'a', '1' }, { 'XRANGE', x, '-', '+', 'COUNT', '1' }, { 'XACK', x, 'g', '1-1' }, { 'XPENDING', x, 'g' }, { 'XINFO', 'GROUPS', x },
-    { 'SADD', key('scratch', 'm'), 'a' }, { PUBLISH, TAG .. SEG.settled .. 'scratch', '' },
+    { 'SADD', key('scratch', 'm'), 'a' }, { 'SCARD', key('scratch', 'm') }, { 'SPOP', key('scratch', 'm') }, { PUBLISH, TAG .. SEG.settled .. 'scratch', '' },
+    { PUBLISH, TAG .. SEG.wake .. 'scratch', '' },
   }
   if decider then
     tried[#tried + 1] = { 'SET', key('verdict', 'scratch'), '' }

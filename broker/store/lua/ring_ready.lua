@@ -1,12 +1,16 @@
--- ring_ready: wakes workers of a pool again whose oldest ready run nobody took within the period. A bell is all it
--- writes, so a repeat rings once more and does no harm.
--- KEYS  ready, bell per item
--- ARGV  per item: size, pool, how many bells at most
+-- ring_ready: wakes workers of a pool that has ready runs which nobody takes. It writes no record, so a repeat wakes some
+-- more and does no harm.
+-- KEYS  ready, idle per item
+-- ARGV  per item: size, pool, how many workers at most, all (1: where too few are known to wait, all of the queue)
 -- Reply per item: rung n
 return each(function()
-  local pool, most = arg(), tonumber(arg())
-  local waiting = read('ZCARD', key('ready', pool))
-  local rings = math.min(waiting, most)
-  for n = 1, rings do write('XADD', 'bell', pool, '*', 'run', '', 'seq', '') end
+  local pool, most, all = arg(), tonumber(arg()), arg()
+  local rings = math.min(read('ZCARD', key('ready', pool)), most)
+  local known = read('SCARD', key('idle', pool))
+  for _ = 1, math.min(rings, known) do wake(pool, '') end
+  -- The names may have been lost with the server's data; workers listen for their queue too.
+  if all == '1' and rings > known then
+    pending[#pending + 1] = { PUBLISH, TAG .. SEG.wake .. ':' .. string.match(pool, '^[^:]*'), '' }
+  end
   return { 'rung', int(rings) }
 end)
