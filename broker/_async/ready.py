@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ..core.ids import new_nonce
-from ..store.commands import reads, runs, sweep
+from ..store.commands import reads, runs, wakes
 from ..store.commands.runs import Leased, Offer
 from ..store.commands.values import Read, text
 from ..store.keys import Partition, Pool
@@ -77,7 +77,7 @@ class Ready:
         self, p: Partition, pools: list[Pool], limit: int, waits: str
     ) -> tuple[tuple[str, Pool], ...]:
         """The best ready runs; in the same write, before it, that somebody waits for more."""
-        asked: list[Read[Any]] = [sweep.wait_for_runs(p, pools, waits)] if waits else []
+        asked: list[Read[Any]] = [wakes.wait_for_runs(p, pools, waits)] if waits else []
         asked.append(runs.ready_runs(p, pools, limit))
         found: list[Any] = await together([partial(self._link.fetch, read) for read in asked])
         for one in found:

@@ -13,7 +13,7 @@ from typing import Self
 
 from .._async._heard import Bell
 from .._async.link import Link
-from ..store.commands import sweep
+from ..store.commands import wakes
 from ..store.commands.runs import Offer
 from ..store.keys import Partition, Pool
 
@@ -72,5 +72,5 @@ class Bells:
         self._bell.said.clear()
         for p in {p for p, _ in waits}:
             here = [pool for at, pool in waits if at == p]
-            if late := await self._link.fetch(sweep.wait_no_more(p, here, self._name)):
-                await self._link.run_all(sweep.ring_ready(p, late, 1))
+            if late := await self._link.fetch(wakes.wait_no_more(p, here, self._name)):
+                await self._link.run_all(wakes.ring_ready(p, late, 1))

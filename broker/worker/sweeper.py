@@ -20,7 +20,7 @@ from ..core.settings import Settings
 from ..core.states import Mode
 from ..errors import BrokerError, Unavailable
 from ..store import prepare
-from ..store.commands import address, reads, sweep
+from ..store.commands import address, reads, sweep, wakes
 from ..store.commands.address import Address, RunAddress
 from ..store.commands.sweep import Due, Right, Stale
 from ..store.commands.values import Command, Read
@@ -208,7 +208,7 @@ class Sweeper:
         tops = await self._link.fetch(sweep.read_tops(p, due.pools))
         waiting = [pool for pool, top in tops.items() if top and self._tops.get((p, pool)) == top]
         self._tops.update({(p, pool): top for pool, top in tops.items()})
-        await self._all(sweep.ring_ready(p, waiting, BELLS_AT_ONCE, everybody=True))
+        await self._all(wakes.ring_ready(p, waiting, BELLS_AT_ONCE, everybody=True))
 
     async def _collect(self, p: Partition, due: Due) -> None:
         members = due.stale

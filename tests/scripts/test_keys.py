@@ -16,7 +16,7 @@ from broker.core.settings import Settings
 from broker.core.states import Mode
 from broker.errors import Corrupt
 from broker.store import namespace, scripts
-from broker.store.commands import answers, sweep
+from broker.store.commands import answers, sweep, wakes
 from broker.store.commands.values import StaleAddress
 from broker.store.keys import Keyspace
 from broker.store.scripts import Rendering
@@ -44,7 +44,7 @@ def tour(w: World) -> None:
     w.client.execute_command("XTRIM", w.key("interrupts"), "MAXLEN", 0)
     w.ring(one)
     w.do(sweep.seen(w.p, "approvals", [sweep.Entry(w.p, "1-1", "approvals", w.at(one))]))
-    w.do(sweep.ring_ready(w.p, [POOL], 4))
+    w.do(wakes.ring_ready(w.p, [POOL], 4))
     w.answer(one)
     w.move(w.place(), "night")
     for mode in Mode:
@@ -205,7 +205,7 @@ def every_step(w: World) -> dict[str, Callable[[], object]]:
         "reclaim": lambda: w.reclaim(lost),
         "parked": lambda: w.answer_call("c9"),
         "ring": lambda: w.ring(one),
-        "ring_ready": lambda: w.do(sweep.ring_ready(w.p, [POOL], 4)),
+        "ring_ready": lambda: w.do(wakes.ring_ready(w.p, [POOL], 4)),
         "collect": lambda: w.all(sweep.collect(w.p, w.stale())),
     }
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from ...core.models import Audience
 from ..keys import Partition, Pool
 from .address import Address, interrupt_keys, run_keys, settle_keys
-from .values import About, Arg, Command, Item, Read, Reply, micros, pairs, readable, text, usable
+from .values import About, Arg, Command, Item, Read, Reply, micros, pairs, readable, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,6 @@ _UNSEEN: Final = re.compile(r".+", re.DOTALL)
 # These commands by themselves are refused at the memory limit, even where they would change next to nothing.
 _POSTPONE: Final = """#!lua flags=allow-oom
 for n = 2, #ARGV do redis.call('ZADD', KEYS[1], 'XX', ARGV[1], ARGV[n]) end
-"""
-_WAIT: Final = """#!lua flags=allow-oom
-for _, idle in ipairs(KEYS) do redis.call('SADD', idle, ARGV[1]) end
 """
 _MAKE_GROUP: Final = """#!lua flags=allow-oom
 local made = redis.pcall('XGROUP', 'CREATE', KEYS[1], ARGV[1], '0', 'MKSTREAM')
@@ -166,37 +163,6 @@ def ring(p: Partition, addresses: Sequence[Address], group: str, period: timedel
         for a in addresses
     )
     return Command("ring", p, items, lambda _, reply: text(reply[0]))
-
-
-def ring_ready(p: Partition, pools: Sequence[Pool], most: int, *, everybody: bool = False) -> Command[int]:
-    """Wakes workers of pools that have ready runs; for how many runs of each.
-
-    With `everybody`, where too few are known to wait, all workers of the queue are.
-    """
-    items = tuple(
-        Item((p.key("ready", pool), p.key("idle", pool)), (str(pool), most, int(everybody))) for pool in pools
-    )
-    return Command("ring_ready", p, items, lambda _, reply: int(reply[1]))
-
-
-def wait_for_runs(p: Partition, pools: Sequence[Pool], worker: str) -> Read[None]:
-    """Says that a worker waits for runs of these pools, also on a server at its memory limit. Safe to repeat."""
-    keys = [p.key("idle", pool) for pool in pools]
-
-    def decode(replies: list[Any]) -> None:
-        usable(replies[0], keys[0])
-
-    return Read((("EVAL", _WAIT, len(keys), *keys, worker),), decode, forgiving=True)
-
-
-def wait_no_more(p: Partition, pools: Sequence[Pool], worker: str) -> Read[tuple[Pool, ...]]:
-    """Takes that back; the pools for which the worker is woken, or was. Safe to repeat."""
-    commands = tuple(("SREM", p.key("idle", pool), worker) for pool in pools)
-
-    def decode(replies: list[Any]) -> tuple[Pool, ...]:
-        return tuple(pool for pool, found in zip(pools, replies, strict=True) if found == 0)
-
-    return Read(commands, decode, forgiving=True)
 
 
 @dataclass(frozen=True, slots=True)
