@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import timedelta
+from time import monotonic
 from typing import Any, TypeVar
 
 from .._async.client import AsyncBroker
@@ -72,6 +73,9 @@ class Worker:
         self._runs: dict[Token, Run[Any]] = {}
         self._asked = 0
         self._bells: Bells | None = None
+        self._sweeper: Sweeper | None = None
+        self._said = (b"", 0.0)
+        """How this worker last described itself, and when."""
         self._stop: asyncio.Event | None = None
         self._hurry: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -138,7 +142,8 @@ class Worker:
 
     async def _serve(self) -> None:
         link = self.broker._link  # noqa: SLF001 - the same house
-        sweeper = asyncio.create_task(Sweeper(self.broker, name=self.name).run()) if self._sweeps else None
+        self._sweeper = Sweeper(self.broker, name=self.name) if self._sweeps else None
+        sweeper = asyncio.create_task(self._sweeper.run()) if self._sweeper is not None else None
         try:
             with Renewer(
                 link.source, link.settings, link.rendering,
@@ -322,11 +327,12 @@ class Worker:
             name=self.name, host=socket.gethostname(), pid=os.getpid(), queue=self.queue, agents=tuple(self._agents),
             build=self.build, concurrency=self.concurrency, holding=len(self._tasks), sweeps=self._sweeps,
         ).to_bytes()  # fmt: skip
+        before, at = self._said
+        if record == before and monotonic() - at < link.settings.lease.total_seconds():
+            return
         with suppress(*FAULTS):
-            run_command(
-                client,
-                sweep.register(link.space.partition(0), self.name, record),
-                link.settings,
-                link.rendering,
-                link.observer,
-            )
+            command = sweep.register(link.space.partition(0), self.name, record)
+            (there,) = run_command(client, command, link.settings, link.rendering, link.observer)
+            self._said = record, monotonic()
+            if self._sweeper is not None and isinstance(there, sweep.There):
+                self._sweeper.workers = there.workers

@@ -44,6 +44,13 @@ return redis.status_reply('OK')
 """
 
 
+class There(NamedTuple):
+    """What a worker is told that says that it is there: the server's time (microseconds), and how many were before."""
+
+    now: int
+    workers: int
+
+
 class Right(NamedTuple):
     """What somebody who may sweep is told: the server's time, and what says whether there is anything to do.
 
@@ -55,6 +62,11 @@ class Right(NamedTuple):
     counter: int
     unseen: int
     next: int | None
+
+    @property
+    def until_next(self) -> float | None:
+        """In how many seconds the first timer fires; None where there is none, or it is due now."""
+        return (self.next - self.now) / 1e6 if self.next is not None and self.next > self.now else None
 
 
 def sweep_right(p: Partition, name: str, span: timedelta) -> Command[Right | None]:
@@ -365,10 +377,10 @@ def collect(p: Partition, stale: Sequence[Stale]) -> Command[bool]:
     return Command("collect", p, items, lambda _, reply: text(reply[0]) == "collected")
 
 
-def register(p: Partition, worker: str, record: bytes) -> Command[int]:
-    """Says that a worker is there (an empty record: that it has left); the server's time in microseconds."""
+def register(p: Partition, worker: str, record: bytes) -> Command[There]:
+    """Says that a worker is there; an empty record: that it has left."""
 
-    def decode(_: int, reply: Reply) -> int:
-        return int(reply[1])
+    def decode(_: int, reply: Reply) -> There:
+        return There(int(reply[1]), int(reply[2]))
 
     return Command("register", p, (Item((p.key("workers"),), (worker, record)),), decode)

@@ -40,7 +40,7 @@ local function key(kind, id)
 end
 
 -- What a command reads of a key, which another program may have given another type.
-local READS = { GET = 'string', HGET = 'hash', HGETALL = 'hash', HKEYS = 'hash', LRANGE = 'list', SCARD = 'set', ZCARD = 'zset',
+local READS = { GET = 'string', HGET = 'hash', HGETALL = 'hash', HKEYS = 'hash', HLEN = 'hash', LRANGE = 'list', SCARD = 'set', ZCARD = 'zset',
   ZRANGE = 'zset', ZSCORE = 'zset' }
 local function read(command, name, ...)
   local reply = redis.pcall(command, name, ...)
@@ -82,8 +82,12 @@ local function check()
   unchecked = {}
 end
 
+-- Lists that a sweeper looks after: one that sleeps is told when they get more.
+local STIRS, stirred = { timers = true, unseen = true, ready = true }, false
+
 local function write(command, kind, id, ...)
   local name = key(kind, id)
+  if command == 'ZADD' and STIRS[kind] then stirred = true end
   local want = NEEDS[command]
   if want then need(kind, name, want) end
   pending[#pending + 1] = { command, name, ... }
@@ -258,6 +262,7 @@ local function each(decide)
     replies[n] = reply
     cursor = stop
   end
+  if stirred then redis_call(PUBLISH, TAG .. SEG.stir, '') end --@guard stir
   return replies
 end
 

@@ -8,5 +8,6 @@ return each(function()
   if not holds(r, fence, nonce) then return { 'stale_lease', r.f.state or '' } end
   set(r, 'lease_until', int(now + lease))
   write('ZADD', 'timers', nil, r.f.lease_until, 'r ' .. id)
+  stirred = false -- it only moves a time away
   return { 'ok', r.f.lease_until }
 end)
