@@ -70,6 +70,10 @@ class _Seen:
         late = right.now - self._at >= micros(most)
         return self._idle and right.counter == self._counter and not (right.unseen or due or late)
 
+    def wake(self) -> None:
+        """Something may have happened, whatever the counter says: a server that lost its data counts anew."""
+        self.is_quiet = self._idle = False
+
     def note(self, right: Right, *, is_idle: bool) -> None:
         """Remembers what a whole sweep found."""
         self._counter, self._at, self._idle = right.counter, right.now, is_idle
@@ -162,7 +166,7 @@ class Sweeper:
                         continue
                 break
         for p, seen in mine.items():
-            seen.is_quiet = False
+            seen.wake()
             self._next[p] = 0.0
 
     def _is_quiet(self, right: Right) -> bool:

@@ -284,7 +284,7 @@ def test_rules_follow_the_table_of_key_names() -> None:
                 rule for rule in rules if rule.endswith((f"}}{SEGMENTS[kind]}", f"}}{SEGMENTS[kind]}*"))
             ]
             access = "%R~" if (role, kind) == (Role.WORKER, "verdict") else "~"
-            access = "&" if kind in ("settled", "wake") else access
+            access = "&" if kind in ("settled", "stir", "wake") else access
             assert [pattern.partition("{")[0] for pattern in patterns] == [access]
 
 

@@ -195,6 +195,9 @@ async def test_R11_a_server_without_its_settings_gets_them_again(
         serve(asks=asks, options={"url": server.url})
         await await_until(lambda: sweeps(broker))
         server.call("FLUSHALL")
+        await broker.start(
+            "asks", session="s"
+        )  # a sweeper that sleeps notices after a while, or when it is stirred
         await await_until(lambda: server.call("EXISTS", f"{{{namespace}}}:meta") == 1)
     async with AsyncBroker(server.url, namespace=namespace) as late:
         assert late._link.space.count == 4

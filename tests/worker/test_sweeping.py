@@ -130,6 +130,10 @@ async def test_a_lost_lease_is_taken_back(timed: AsyncBroker, sweeper: Sweeper, 
     await sweep(sweeper)
     back = await timed.runs.get(started.run_id)
     assert (back.state, back.tries, "gone" in back.errors[0]) == (RunState.READY, 1, True)
+    assert await timed.runs.ready("agents") == (run.id,)  # at once: most often its worker has ended
+    await timed.queue("agents").lease(("a",), holder="gone too")
+    clock.advance(QUICK.lease)
+    await sweep(sweeper)
     assert await timed.runs.ready("agents") == ()  # after a while
     clock.advance(QUICK.backoff_most)
     await sweep(sweeper)
