@@ -8,19 +8,21 @@ import contextlib
 import contextvars
 import inspect
 import threading
-from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from time import monotonic
 from typing import Any, TypeVar
 
 from ..core.tools import TimedOut, is_async
 from ..errors import InvalidInput
-from ..store.connect import FAULTS, AsyncClient, Options, async_client, async_client_like
+from ..store.connect import AsyncClient, Options, async_client, async_client_like
+from ._heard import Announcements
 
 __all__ = [
     "LOOK_AGAIN_SECONDS",
     "ORDERED",
+    "SUBSCRIBE_SECONDS",
     "Announcements",
     "Client",
     "Eventually",
@@ -30,6 +32,7 @@ __all__ = [
     "Lock",
     "Slots",
     "Stopped",
+    "announcements",
     "breathe",
     "deadline",
     "invoke",
@@ -42,6 +45,8 @@ __all__ = [
 ]
 
 SUBSCRIBE_SECONDS = 3.0
+"""How long a subscription may take before whoever wants it looks without."""
+
 QUIET_SECONDS = 15.0
 """After so long without a message the subscribed connection is asked whether it is there."""
 
@@ -218,124 +223,6 @@ class Slots:
         self._free += 1
 
 
-class Bell:
-    """Set when something was announced; also after a lost connection, since then nobody knows."""
-
-    def __init__(self) -> None:
-        self._event = asyncio.Event()
-
-    async def wait(self, seconds: float) -> bool:
-        """Whether it rang within so many seconds. It is silent again afterwards."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._event.wait()
-        except TimeoutError:
-            return False
-        self._event.clear()
-        return True
-
-    def ring(self) -> None:
-        """Wakes who waits."""
-        self._event.set()
-
-
-class Announcements:
-    """One subscribed connection for all waiters of a process, however many there are, over a client of its own."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self._pubsub = client.pubsub(ignore_subscribe_messages=False)
-        self._bells: dict[str, set[Bell]] = defaultdict(set)
-        self._new: set[str] = set()
-        self._turn = asyncio.Lock()  # the client's object would open a connection for each of several at once
-        self._task: asyncio.Task[None] | None = None
-
-    @contextlib.asynccontextmanager
-    async def listen(self, channel: str) -> AsyncIterator[Bell]:
-        """A bell for one channel. It rings when the subscription stands: look at the records then."""
-        bell = Bell()
-        if channel not in self._bells:
-            self._new.add(channel)
-        self._bells[channel].add(bell)
-        try:
-            await self._subscribe()
-            if self._task is None or self._task.done():
-                self._task = asyncio.create_task(self._read())
-            yield bell
-        finally:
-            self._bells[channel].discard(bell)
-            if not self._bells[channel]:
-                del self._bells[channel]
-                await self._unsubscribe(channel)
-
-    async def _subscribe(self) -> None:
-        async with self._turn:
-            if not self._new:
-                return
-            new, self._new = self._new, set()
-            try:
-                async with asyncio.timeout(SUBSCRIBE_SECONDS):
-                    await self._pubsub.subscribe(*new)
-            except FAULTS:
-                self._new |= self._bells.keys()
-                self._ring_all()
-            except asyncio.CancelledError:
-                self._new |= self._bells.keys()  # others' channels among them
-                raise
-
-    async def _unsubscribe(self, channel: str) -> None:
-        async with self._turn:
-            if channel not in self._bells:
-                self._new.discard(channel)
-                with contextlib.suppress(*FAULTS):
-                    async with asyncio.timeout(SUBSCRIBE_SECONDS):
-                        await self._pubsub.unsubscribe(channel)
-
-    def _ring_all(self) -> None:
-        for bells in self._bells.values():
-            for bell in bells:
-                bell.ring()
-
-    async def _read(self) -> None:
-        pause = 0.02
-        while True:
-            message = None
-            try:
-                await self._subscribe()
-                if self._pubsub.connection is not None:
-                    message = await self._hear()
-            except FAULTS:
-                # What was missed meanwhile is in the records: everybody looks there.
-                self._new |= self._bells.keys()
-                self._ring_all()
-            if message is None:
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, 1.0)
-                continue
-            pause = 0.02
-            channel = message.get("channel")
-            for bell in self._bells.get(channel.decode() if isinstance(channel, bytes) else channel, ()):
-                bell.ring()
-
-    async def _hear(self) -> dict[str, Any]:
-        """The next message; empty after a while without one. Raises where not even an answer comes: it is half open."""
-        connection = self._pubsub.connection
-        message = await self._pubsub.get_message(timeout=QUIET_SECONDS)
-        if message is None and connection is not None and self._bells:
-            async with asyncio.timeout(SUBSCRIBE_SECONDS):
-                await self._pubsub.ping()
-            message = await self._pubsub.get_message(timeout=QUIET_SECONDS)
-            if message is None:
-                async with asyncio.timeout(SUBSCRIBE_SECONDS):
-                    await connection.disconnect()
-                raise ConnectionError("nothing is heard on it")
-        return message or {}
-
-    async def aclose(self) -> None:
-        """Ends the reading task and closes the connection."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        with contextlib.suppress(*FAULTS):
-            await self._pubsub.aclose()
-            await self._client.aclose()
+def announcements(client: Client) -> Announcements:
+    """What is announced on channels, heard over a client of its own."""
+    return Announcements(client, SUBSCRIBE_SECONDS, QUIET_SECONDS)

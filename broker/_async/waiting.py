@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from ..errors import WaitTimeout
 from ..store.keys import Partition
-from ._runtime import LOOK_AGAIN_SECONDS, Eventually, monotonic
+from ._runtime import LOOK_AGAIN_SECONDS, SUBSCRIBE_SECONDS, Eventually, monotonic
 from .link import Link
 
 T = TypeVar("T")
@@ -21,6 +21,7 @@ async def wait_for(
     """
     ends = None if timeout is None else monotonic() + timeout
     async with link.announcements.listen(p.key("settled", id)) as bell:
+        await bell.wait(SUBSCRIBE_SECONDS if timeout is None else min(SUBSCRIBE_SECONDS, max(timeout, 0)))
         while True:
             found = await look()
             if found is not None:

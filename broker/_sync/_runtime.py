@@ -20,6 +20,7 @@ from ..store.connect import FAULTS, Options, SyncClient, sync_client, sync_clien
 __all__ = [
     "LOOK_AGAIN_SECONDS",
     "ORDERED",
+    "SUBSCRIBE_SECONDS",
     "Announcements",
     "Client",
     "Eventually",
@@ -29,6 +30,7 @@ __all__ = [
     "Lock",
     "Slots",
     "Stopped",
+    "announcements",
     "breathe",
     "deadline",
     "invoke",
@@ -39,6 +41,9 @@ __all__ = [
     "together",
     "worker",
 ]
+
+SUBSCRIBE_SECONDS = 3.0
+"""How long a subscription may take before whoever wants it looks without."""
 
 LOOK_AGAIN_SECONDS = 30.0
 """After how long whoever waits looks by itself: nothing else notices a connection that is half open."""
@@ -207,3 +212,8 @@ class Announcements:
     def close(self) -> None:
         """Closes the connections that were kept for the next wait."""
         self._client.close()
+
+
+def announcements(client: Client) -> Announcements:
+    """What is announced on channels, heard over a client of its own."""
+    return Announcements(client)

@@ -312,7 +312,7 @@ class Broker:
             ):
                 pools[pool] = pools.get(pool, 0) + ready
         found = self._link.fetch(reads.read_workers(self._link.space.partition(0)))
-        now, stale = self._link.server_now(), self._link.settings.lease
+        now, stale = self._link.server_now(), self._link.settings.lease * 2
         for name, (at, record) in sorted(found.items()):
             workers.append(WorkerInfo.read(name, at, record, now, stale))
         rows = tuple(

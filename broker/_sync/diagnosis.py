@@ -18,7 +18,7 @@ LAST_EVENTS = 10
 def workers(link: Link) -> tuple[WorkerInfo, ...]:
     """The workers that say they are there; those that cannot be read are left out."""
     found = link.fetch(reads.read_workers(link.space.partition(0)))
-    now, stale, known = link.server_now(), link.settings.lease, []
+    now, stale, known = link.server_now(), link.settings.lease * 2, []
     for name, (at, record) in sorted(found.items()):
         try:
             known.append(WorkerInfo.read(name, at, record, now, stale))

@@ -33,6 +33,7 @@ from ._runtime import (
     Home,
     Lock,
     Slots,
+    announcements,
     deadline,
     make_client,
     monotonic,
@@ -194,7 +195,7 @@ class Link:
         """What is announced on channels."""
         if self._announcements is None:
             roomy = replace(self.options, max_connections=WAITS_AT_ONCE)
-            self._announcements = Announcements(make_client(self.source, roomy, CALL_SECONDS))
+            self._announcements = announcements(make_client(self.source, roomy, CALL_SECONDS))
         return self._announcements
 
     # Time ------------------------------------------------------------------------------------------------------

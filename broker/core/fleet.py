@@ -10,7 +10,7 @@ from .shape import Model
 
 
 class WorkerInfo(Model):
-    """One worker process as it last described itself. `alive`: it did so within a lease."""
+    """One worker process as it last described itself. `alive`: it did so within two leases."""
 
     SHOWN: ClassVar[tuple[str, ...]] = ("name", "host", "pid", "queue", "agents", "build", "holding", "alive")
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"alive"})

@@ -34,9 +34,9 @@ SEGMENTS: Final[dict[str, str]] = {
     # doorbells
     "interrupts": ":interrupts",
     "dispositions": ":dispositions",
-    "bell": ":bell:",
     # indexes of a partition
     "ready": ":ready:",
+    "idle": ":idle:",
     "pools": ":pools",
     "open": ":open:",
     "lists": ":lists",
@@ -57,6 +57,10 @@ SEGMENTS: Final[dict[str, str]] = {
     "sweeper": ":sweeper",
     # channel (not a key) on which a settled interrupt or a closed run is announced to those who wait for it
     "settled": ":settled:",
+    # channel of the sweeper that sleeps: something may have to be done by it
+    "stir": ":stir",
+    # channel of one worker that waits: it is told that a run has become ready
+    "wake": ":wake:",
     # the offset of the clock that only the test rendering of the scripts reads
     "clock": ":clock",
 }

@@ -20,14 +20,14 @@ class Role(StrEnum):
     OPERATOR = "operator"
 
 
-_NO_KEYS: Final = frozenset({"settled", "clock", "meta"})
-"""Segments that are no keys of a partition: a channel, the clock of tests, and the settings (see `_patterns`)."""
+_NO_KEYS: Final = frozenset({"settled", "stir", "wake", "clock", "meta"})
+"""Segments that are no keys of a partition: channels, the clock of tests, and the settings (see `_patterns`)."""
 
 # What the scripts run, what readers and followers of doorbells need, and what the client says when it connects.
 COMMANDS: Final[tuple[str, ...]] = (
     *("eval", "evalsha", "type", "time", "publish"),
-    *("get", "set", "del", "exists", "hget", "hgetall", "hkeys", "hmget", "hset", "hdel", "mset"),
-    *("lindex", "llen", "lrange", "ltrim", "rpush", "sadd", "smembers", "srem"),
+    *("get", "set", "del", "exists", "hget", "hgetall", "hkeys", "hlen", "hmget", "hset", "hdel", "mset"),
+    *("lindex", "llen", "lrange", "ltrim", "rpush", "sadd", "scard", "smembers", "spop", "srem"),
     *("zadd", "zcard", "zrange", "zrangebyscore", "zrem", "zremrangebyrank", "zremrangebyscore", "zscore"),
     *("xack", "xadd", "xautoclaim", "xgroup|create", "xgroup|delconsumer", "xinfo|groups", "xpending"),
     *("xrange", "xread", "xreadgroup", "xtrim"),
@@ -50,7 +50,8 @@ def acl_rules(namespace: str, role: Role, *, waits: bool = False) -> tuple[str, 
 
 def _patterns(namespace: str, role: Role) -> tuple[str, ...]:
     partition = f"{{{namespace}:*}}"
-    found = [f"&{partition}{SEGMENTS['settled']}*", f"~{{{namespace}}}{SEGMENTS['meta']}"]
+    found = [f"&{partition}{SEGMENTS[channel]}*" for channel in ("settled", "stir", "wake")]
+    found.append(f"~{{{namespace}}}{SEGMENTS['meta']}")
     for kind, segment in SEGMENTS.items():
         if kind not in _NO_KEYS:
             access = "%R~" if role is Role.WORKER and kind == "verdict" else "~"

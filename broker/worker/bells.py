@@ -1,91 +1,76 @@
-"""The ready bells a worker listens to. They only wake: the ready sets are the truth, so losing one costs latency."""
+"""The bell of a worker that waits: one of those that do is woken for each run that becomes ready.
 
-import asyncio
-import contextlib
-import logging
+Workers that have room say so in a set for each pool, and listen on a channel of their own. Whoever makes a run ready
+takes one name out of the set and tells that worker what it needs to take the run at once; so a thousand may wait, and
+one is woken at the cost of one. Nothing is owed to a worker that dies: a name under which nobody listens is passed over
+at once, and the sweeper wakes another one for what nobody took.
+"""
+
 import random
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Self
 
+from .._async._heard import Bell
 from .._async.link import Link
-from ..errors import NotPermitted
-from ..store.commands import sweep
-from ..store.commands.values import pairs, text
-from ..store.connect import FAULTS, Gone, Later, NoGroup, async_client, async_client_like, meaning
-from ..store.keys import Pool
+from ..store.commands import wakes
+from ..store.commands.runs import Offer
+from ..store.keys import Partition, Pool
 
-log: logging.Logger = logging.getLogger("broker")
-
-GROUP = "workers"
-BLOCK_MS = 5000
-MARGIN_SECONDS = 3.0
+LOOK_SECONDS = 30.0
+"""After how long a worker that waits looks by itself, at most."""
 
 
 class Bells:
-    """One blocked reader for all bells of a worker, on a connection of its own.
+    """What one worker hears, over the connection on which its process hears all that is announced."""
 
-    The group shares the entries out among the workers, one wake for each, without a pending list: nothing is owed to a
-    reader that dies, since the sweeper rings again for what nobody took.
-    """
-
-    def __init__(self, link: Link, pools: list[Pool], name: str) -> None:
-        self._streams = [p.key("bell", pool) for p in link.space.all() for pool in pools]
+    def __init__(self, link: Link, name: str, bell: Bell) -> None:
+        self._link = link
         self._name = name
-        make = async_client if isinstance(link.source, str) else async_client_like
-        self._client = make(link.source, link.options)
-        self._fresh = True
+        self._bell = bell
+        self._waits: set[tuple[Partition, Pool]] = set()
+        """Where the name of this worker may be."""
 
-    async def wait(self, most: int, stopped: asyncio.Task[bool]) -> list[str]:
-        """The runs that rang, after some seconds at the latest, or at once when `stopped` is done. None may have."""
-        read = asyncio.create_task(self._read(most))
-        try:
-            await asyncio.wait([read, stopped], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            read.cancel()
-            # Not a bare await: that would take a cancellation of ours for the reader's.
-            (ended,) = await asyncio.gather(read, return_exceptions=True)
-        if isinstance(ended, Exception):
-            raise ended
-        return [] if isinstance(ended, BaseException) else ended
+    @classmethod
+    @asynccontextmanager
+    async def of(cls, link: Link, queue: str, name: str) -> AsyncIterator[Self]:
+        """The bells of a worker while it works."""
+        channels = [p.key("wake", one) for p in link.space.all() for one in (name, f":{queue}")]
+        async with link.announcements.listen(*channels) as bell:
+            yield cls(link, name, bell)
 
-    async def _read(self, most: int) -> list[str]:
-        try:
-            async with asyncio.timeout(BLOCK_MS / 1000 + MARGIN_SECONDS):
-                if self._fresh:
-                    await self._ensure_groups()
-                    self._fresh = False
-                reply = await self._client.execute_command(
-                    "XREADGROUP", "GROUP", GROUP, self._name, "COUNT", most, "BLOCK", BLOCK_MS, "NOACK",
-                    "STREAMS", *self._streams, *[">"] * len(self._streams),
-                )  # fmt: skip
-            return _runs(reply)
-        except FAULTS as error:
-            fault = meaning(error)
-            self._fresh = True
-            if isinstance(fault, NotPermitted):
-                raise fault from None
-            if isinstance(fault, NoGroup):
-                log.warning("group %s is gone: the server lost data; creating it again", GROUP)
-            elif not isinstance(fault, Gone | Later):
-                log.warning("bells: %s", fault)
-            # Runs are found without bells too, only later.
-            await asyncio.sleep(0.1 + random.random() / 5)  # noqa: S311 - jitter
-            return []
+    @property
+    def ring(self) -> Callable[[], None]:
+        """Ends a wait."""
+        return self._bell.ring
 
-    async def _ensure_groups(self) -> None:
-        for stream in self._streams:
-            await self._client.execute_command(*sweep.make_group(stream, GROUP))
+    def waits(self, pools: Iterable[Pool]) -> None:
+        """Notes that the worker is about to say that it waits for runs of these pools."""
+        self._waits.update((p, pool) for p in self._link.space.all() for pool in pools)
 
-    async def aclose(self) -> None:
-        """Gives the connection back, and the consumer's name with it."""
-        with contextlib.suppress(*FAULTS, TimeoutError):
-            async with asyncio.timeout(1):
-                for stream in self._streams:
-                    await self._client.execute_command("XGROUP", "DELCONSUMER", stream, GROUP, self._name)
-        await self._client.aclose()
+    async def rung(self, most: int) -> list[Offer]:
+        """The runs that it is woken for, so many at most, after a while or at once. None may have been named.
 
+        It has to look then: it may have been woken for others, or after bells that it did not hear.
+        """
+        if not self._bell.said:
+            await self._bell.wait(LOOK_SECONDS * (0.5 + random.random() / 2))  # noqa: S311 - jitter
+        offers: list[Offer] = []
+        while self._bell.said and len(offers) < most:
+            offer = Offer.parse(self._bell.said.popleft())
+            if offer is not None and (there := self._waits & self._of(offer.pool)):
+                offers.append(offer)
+                self._waits -= there
+        return offers
 
-def _runs(reply: Any) -> list[str]:
-    """The runs that some entries name; what another program wrote names none."""
-    rows = reply.values() if isinstance(reply, dict) else [entries for _, entries in reply or ()]
-    fields = (pairs(flat or ()) for entries in rows for _, flat in entries)
-    return [run for one in fields if (run := text(one.get("run", b"")))]
+    def _of(self, pool: Pool) -> set[tuple[Partition, Pool]]:
+        return {(p, pool) for p in self._link.space.all()}
+
+    async def leave(self) -> None:
+        """Says that the worker has no room. For what it was woken for in the same moment another one is woken."""
+        waits, self._waits = self._waits, set()
+        self._bell.said.clear()
+        for p in {p for p, _ in waits}:
+            here = [pool for at, pool in waits if at == p]
+            if late := await self._link.fetch(wakes.wait_no_more(p, here, self._name)):
+                await self._link.run_all(wakes.ring_ready(p, late, 1))

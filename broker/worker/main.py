@@ -5,9 +5,10 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import timedelta
+from time import monotonic
 from typing import Any, TypeVar
 
 from .._async.client import AsyncBroker
@@ -71,6 +72,10 @@ class Worker:
         self._tasks: dict[Token, asyncio.Task[None]] = {}
         self._runs: dict[Token, Run[Any]] = {}
         self._asked = 0
+        self._bells: Bells | None = None
+        self._sweeper: Sweeper | None = None
+        self._said = (b"", 0.0)
+        """How this worker last described itself, and when."""
         self._stop: asyncio.Event | None = None
         self._hurry: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -78,6 +83,9 @@ class Worker:
     def add(self, agent: str, handler: Handler) -> None:
         """Registers the handler of an agent: a function of one `Run`, async or plain (plain ones run in threads)."""
         self._agents[agent] = Agent.of(agent, handler)
+        if (loop := self._loop) is not None:
+            with suppress(RuntimeError):  # it has ended already
+                loop.call_soon_threadsafe(self._look_now)
 
     def agent(self, name: str) -> Callable[[H], H]:
         """The same as a decorator: `@worker.agent("airline")`."""
@@ -107,6 +115,10 @@ class Worker:
             with suppress(RuntimeError):  # it has ended already
                 loop.call_soon_threadsafe(self._heed)
 
+    def _look_now(self) -> None:
+        if self._bells is not None:
+            self._bells.ring()
+
     def _heed(self) -> None:
         if self._stop is not None:
             self._stop.set()
@@ -130,7 +142,8 @@ class Worker:
 
     async def _serve(self) -> None:
         link = self.broker._link  # noqa: SLF001 - the same house
-        sweeper = asyncio.create_task(Sweeper(self.broker, name=self.name).run()) if self._sweeps else None
+        self._sweeper = Sweeper(self.broker, name=self.name) if self._sweeps else None
+        sweeper = asyncio.create_task(self._sweeper.run()) if self._sweeper is not None else None
         try:
             with Renewer(
                 link.source, link.settings, link.rendering,
@@ -158,31 +171,51 @@ class Worker:
     async def _work(self, renewer: Renewer) -> None:
         link, stop = self.broker._link, self._stop  # noqa: SLF001 - the same house
         assert stop is not None  # noqa: S101 - set by serve
-        bells, ready = Bells(link, self._pools(), self.name), Ready(link)
+        ready, waits = Ready(link), False
         stopped = asyncio.create_task(stop.wait())
-        rung: list[str] = []
-        try:
-            while not stop.is_set():
-                free = self.concurrency - len(self._tasks)
-                if free <= 0:
-                    await asyncio.wait([stopped, *self._tasks.values()], return_when=asyncio.FIRST_COMPLETED)
-                    continue
-                try:
-                    taken = await self._take(ready, free, rung)
-                except (Corrupt, Unavailable) as error:
-                    log.warning("worker %s: %s", self.name, error)
-                    await asyncio.wait([stopped], timeout=PAUSE_SECONDS)
-                    continue
-                for leased in taken:
-                    self._begin(leased, renewer)
-                rung = await bells.wait(free, stopped) if not taken else []
-        finally:
-            stopped.cancel()
-            await bells.aclose()
+        async with Bells.of(link, self.queue, self.name) as bells:
+            self._bells = bells
+            stopped.add_done_callback(lambda _: bells.ring())
+            try:
+                while not stop.is_set():
+                    free = self.concurrency - len(self._tasks)
+                    try:
+                        if free <= 0:
+                            await bells.leave()
+                            ends = [stopped, *self._tasks.values()]
+                            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                        else:
+                            waits = await self._look(ready, bells, free, renewer, waits=waits)
+                    except (Corrupt, Unavailable) as error:
+                        log.warning("worker %s: %s", self.name, error)
+                        await asyncio.wait([stopped], timeout=PAUSE_SECONDS)
+            finally:
+                stopped.cancel()
+                self._bells = None
+                with suppress(BrokerError, TimeoutError):
+                    async with asyncio.timeout(LEAVE_SECONDS):
+                        await bells.leave()
 
-    async def _take(self, ready: Ready, free: int, rung: list[str]) -> list[Leased]:
-        """Leases on ready runs. Cancelled in the middle, what the server has given by then is given back."""
-        leasing = asyncio.ensure_future(ready.lease(self._pools(), free, self.name, rung))
+    async def _look(self, ready: Ready, bells: Bells, free: int, renewer: Renewer, *, waits: bool) -> bool:
+        """Takes what is ready; where nothing is, waits and takes what it is woken for. Whether to wait next."""
+        pools = self._pools()
+        if waits:
+            bells.waits(pools)
+        taken = await self._take(ready.lease(pools, free, self.name, waits=waits), renewer)
+        if waits and not taken:
+            await self._take(ready.accept(await bells.rung(free), self.name), renewer)
+        return taken < free
+
+    async def _take(self, asked: Coroutine[Any, Any, list[Leased]], renewer: Renewer) -> int:
+        """Begins with the runs that could be leased; how many. Cancelled in the middle, none stays leased."""
+        taken = await self._leased(asked)
+        for leased in taken:
+            self._begin(leased, renewer)
+        return len(taken)
+
+    async def _leased(self, asked: Coroutine[Any, Any, list[Leased]]) -> list[Leased]:
+        """Some leases. Cancelled in the middle, what the server has given by then is given back."""
+        leasing = asyncio.ensure_future(asked)
         try:
             return await asyncio.shield(leasing)
         except asyncio.CancelledError:
@@ -294,11 +327,12 @@ class Worker:
             name=self.name, host=socket.gethostname(), pid=os.getpid(), queue=self.queue, agents=tuple(self._agents),
             build=self.build, concurrency=self.concurrency, holding=len(self._tasks), sweeps=self._sweeps,
         ).to_bytes()  # fmt: skip
+        before, at = self._said
+        if record == before and monotonic() - at < link.settings.lease.total_seconds():
+            return
         with suppress(*FAULTS):
-            run_command(
-                client,
-                sweep.register(link.space.partition(0), self.name, record),
-                link.settings,
-                link.rendering,
-                link.observer,
-            )
+            command = sweep.register(link.space.partition(0), self.name, record)
+            (there,) = run_command(client, command, link.settings, link.rendering, link.observer)
+            self._said = record, monotonic()
+            if self._sweeper is not None and isinstance(there, sweep.There):
+                self._sweeper.workers = there.workers

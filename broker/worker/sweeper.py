@@ -6,8 +6,9 @@ partition at a time, by a lease that expires; two at once do no harm.
 
 import asyncio
 import logging
+import math
 import random
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from datetime import timedelta
 from time import monotonic
 from typing import Any, TypeVar
@@ -19,10 +20,10 @@ from ..core.settings import Settings
 from ..core.states import Mode
 from ..errors import BrokerError, Unavailable
 from ..store import prepare
-from ..store.commands import address, reads, sweep
+from ..store.commands import address, reads, sweep, wakes
 from ..store.commands.address import Address, RunAddress
 from ..store.commands.sweep import Due, Right, Stale
-from ..store.commands.values import Command, Read
+from ..store.commands.values import Command, Read, micros
 from ..store.keys import Partition, Pool
 
 log: logging.Logger = logging.getLogger("broker")
@@ -38,6 +39,13 @@ BACKLOG = 1000
 FORGET_AFTER_LEASES = 10
 MOST_PASSED_OVER = 5
 """How many periods may pass without a whole sweep of a partition where nothing happens."""
+SLEEP = timedelta(seconds=30)
+"""How long a sweeper sleeps that nobody stirs; as long may a dead one keep its right while nothing happens."""
+MOST_SLEPT = timedelta(minutes=10)
+"""How long it may sleep, again and again, without a whole sweep."""
+STAND_SECONDS = 3.0
+MOST_ASKING = 10
+"""From so many workers on, each asks for the right to sweep as seldom as if they were no more."""
 TIDY_PERIODS = 10
 """How often doorbells are trimmed, workers forgotten and the namespace's settings looked at."""
 
@@ -47,15 +55,23 @@ class _Seen:
 
     def __init__(self) -> None:
         self.tidy_at = 0.0
+        self.until_next: float | None = None
+        """In how many seconds the first timer fires; None where there is none, or it is due."""
+        self.is_quiet = False
+        """Whether nothing was there to do the last time, and nothing will be soon."""
         self._counter = -1
         self._at = 0
         self._idle = False
 
-    def is_idle(self, right: Right, period: timedelta) -> bool:
+    def is_idle(self, right: Right, most: timedelta) -> bool:
         """Whether a sweep may be passed over. Never for long: what moves without the counter is found all the same."""
         due = right.next is not None and right.next <= right.now
-        late = right.now - self._at >= period * MOST_PASSED_OVER // timedelta(microseconds=1)
+        late = right.now - self._at >= micros(most)
         return self._idle and right.counter == self._counter and not (right.unseen or due or late)
+
+    def wake(self) -> None:
+        """Something may have happened, whatever the counter says: a server that lost its data counts anew."""
+        self.is_quiet = self._idle = False
 
     def note(self, right: Right, *, is_idle: bool) -> None:
         """Remembers what a whole sweep found."""
@@ -69,9 +85,12 @@ class Sweeper:
         self._link: Link = broker._link  # noqa: SLF001 - the same house
         self.name: str = name or f"sweeper-{new_nonce()}"
         self._tops: dict[tuple[Partition, Pool], str] = {}
+        self.workers = 1
+        """How many workers there are, as far as is known: each asks the more seldom."""
         self._seen: dict[Partition, _Seen] = {}
-        self._asked: dict[Partition, float] = {}
-        """When another process was last found to sweep a partition, or is to be asked again."""
+        """The partitions that this one may sweep."""
+        self._next: dict[Partition, float] = {}
+        """When a partition is to be looked at, or its sweeper to be asked for."""
         self._told = False
         self._full = False
         """Whether a partition had more to do than one sweep does."""
@@ -89,39 +108,92 @@ class Sweeper:
     async def run(self) -> None:
         """Sweeps until cancelled. A lost server only makes it late."""
         await self._link.open()
-        period = self._link.settings.sweep_every.total_seconds()
         try:
             while True:
                 for p in self._link.space.all():
-                    if monotonic() < self._asked.get(p, 0.0):
-                        continue
-                    try:
-                        if not await self.sweep(p):
-                            # Its right ends in three periods where it has died; many ask, so somebody asks soon.
-                            self._asked[p] = monotonic() + period * 3 * (1 + random.random())  # noqa: S311 - jitter
-                    except Unavailable as error:
-                        log.warning("sweeper: %s", error.reason)
-                    except BrokerError as error:
-                        log.error("sweeper: %s", error)  # noqa: TRY400 - a sentence, not a traceback
-                    except Exception as error:  # noqa: BLE001 - one partition's fault must not end the sweeping of all
-                        log.error("sweeper: %s; going on", type(error).__name__)  # noqa: TRY400 - as above
-                # At most a period: what is lost is noticed after one and rung again before the second is over.
-                full, self._full = self._full, False
-                share = 0.02 if full else 0.5 + random.random() / 2  # noqa: S311 - jitter
-                await asyncio.sleep(period * share)
+                    if monotonic() >= self._next.get(p, 0.0):
+                        await self._survive(self._look_after(p))
+                if self._seen and all(seen.is_quiet for seen in self._seen.values()):
+                    await self._survive(self._sleep())
+                else:
+                    await asyncio.sleep(max(0.0, min(self._next.values()) - monotonic()))
         finally:
             await self._give_up()
+
+    async def _survive(self, work: Awaitable[None]) -> None:
+        """Some work, a fault of which must not end the sweeping of all."""
+        try:
+            await work
+        except Unavailable as error:
+            log.warning("sweeper: %s", error.reason)
+        except BrokerError as error:
+            log.error("sweeper: %s", error)  # noqa: TRY400 - a sentence, not a traceback
+        except Exception as error:  # noqa: BLE001 - as said
+            log.error("sweeper: %s; going on", type(error).__name__)  # noqa: TRY400 - as above
+
+    async def _look_after(self, p: Partition) -> None:
+        """One sweep, and when the next one is due: after a period at most, so that what is lost rings within two."""
+        period = self._link.settings.sweep_every.total_seconds()
+        self._next[p] = monotonic() + period * (0.5 + random.random() / 2)  # noqa: S311 - jitter
+        self._full = False
+        if await self.sweep(p):
+            if self._full:
+                self._next[p] = monotonic() + period * 0.02
+            elif (until := self._seen[p].until_next) is not None:
+                self._next[p] = min(self._next[p], monotonic() + until)
+        else:
+            # Its right ends in three periods where it has died; many ask, so somebody asks soon.
+            others = min(max(self.workers, 1), MOST_ASKING)
+            self._next[p] = monotonic() + period * 3 * (1 + random.random() * others)  # noqa: S311 - jitter
+
+    async def _sleep(self) -> None:
+        """Until somebody stirs, a timer fires, or others have to be asked; every while it says that it is there."""
+        mine = dict(self._seen)
+        async with self._link.announcements.listen(*[p.key("stir") for p in mine]) as bell:
+            await bell.wait(STAND_SECONDS)
+            until = min((at for p, at in self._next.items() if p not in mine), default=math.inf)
+            while (left := until - monotonic()) > 0:
+                for p, seen in mine.items():
+                    seen.is_quiet = False
+                    right = await self._ask(p, SLEEP)
+                    if right is None or not seen.is_idle(right, MOST_SLEPT) or not self._is_quiet(right):
+                        break
+                    seen.is_quiet = True
+                    left = min(left, seen.until_next or math.inf)
+                else:
+                    if not await bell.wait(min(left, SLEEP.total_seconds())):
+                        continue
+                break
+        for p, seen in mine.items():
+            seen.wake()
+            self._next[p] = 0.0
+
+    def _is_quiet(self, right: Right) -> bool:
+        """Whether nobody holds a lease and nothing is due soon: then a sweeper that dies asleep is missed by nobody."""
+        return right.next is None or right.next - right.now > micros(self._link.settings.lease)
+
+    async def _ask(self, p: Partition, more: timedelta = timedelta()) -> Right | None:
+        """The right to sweep a partition for three periods and more; None where another process has it."""
+        right = await self._link.run(
+            sweep.sweep_right(p, self._right, self._link.settings.sweep_every * 3 + more)
+        )
+        if right is None:
+            self._seen.pop(p, None)
+        else:
+            self._seen.setdefault(p, _Seen()).until_next = right.until_next
+        return right
 
     async def sweep(self, p: Partition) -> bool:
         """Sweeps one partition once; False where another process has the right to. Bounded: the rest is next time."""
         settings = self._link.settings
-        right = await self._link.run(sweep.sweep_right(p, self._right, settings.sweep_every * 3))
+        right = await self._ask(p)
         if right is None:
-            self._seen.pop(p, None)
             return False
-        seen = self._seen.setdefault(p, _Seen())
-        if seen.is_idle(right, settings.sweep_every):
+        seen = self._seen[p]
+        if seen.is_idle(right, settings.sweep_every * MOST_PASSED_OVER):
+            seen.is_quiet = self._is_quiet(right)
             return True
+        seen.is_quiet = False
         tidies = monotonic() >= seen.tidy_at
         if tidies and p == self._link.space.partition(0):
             await self._link.keep_namespace()
@@ -188,7 +260,11 @@ class Sweeper:
         found = {a.run: a for a in await self._link.fetch(address.read_run_addresses(p, due.runs))}
         runs = [found.get(one) or RunAddress(one, "", Pool("", "")) for one in due.runs]
         rows = [(a.run, a.session, a.pool) for a in runs]
-        pauses = [prepare.back_off(a.tries, settings, random.random()) for a in runs]  # noqa: S311 - jitter
+        # The first lease that is lost is most often its worker's end, and no fault of the run.
+        pauses = [
+            prepare.back_off(a.tries, settings, random.random()) if a.tries > 1 else timedelta()  # noqa: S311 - jitter
+            for a in runs
+        ]
         await self._all(sweep.reclaim(p, rows, pauses))
 
     async def _ring(self, p: Partition, audience: str, ids: Sequence[str]) -> None:
@@ -207,7 +283,7 @@ class Sweeper:
         tops = await self._link.fetch(sweep.read_tops(p, due.pools))
         waiting = [pool for pool, top in tops.items() if top and self._tops.get((p, pool)) == top]
         self._tops.update({(p, pool): top for pool, top in tops.items()})
-        await self._all(sweep.ring_ready(p, waiting, BELLS_AT_ONCE))
+        await self._all(wakes.ring_ready(p, waiting, BELLS_AT_ONCE, everybody=True))
 
     async def _collect(self, p: Partition, due: Due) -> None:
         members = due.stale

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from broker import WorkerInfo
 from broker.store.commands import sweep
-from broker.store.commands.sweep import Right
+from broker.store.commands.sweep import Right, There
 from broker.store.commands.values import Command
 
 LONG: Final = timedelta(minutes=5)
@@ -16,7 +16,7 @@ def place(broker: Any) -> Any:
     return broker._link.space.partition(0)
 
 
-def works(broker: Any, name: str = "w-1", **more: Any) -> Command[int]:
+def works(broker: Any, name: str = "w-1", **more: Any) -> Command[There]:
     """A worker says that it is there."""
     told: dict[str, Any] = {
         "queue": "agents",

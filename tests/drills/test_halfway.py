@@ -206,14 +206,14 @@ class Rings(Silent):
 
 
 def lose_bells(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever this broker does, its bell is gone before anybody who waits for it is woken."""
-    bell = link.space.partition(0).key("bell", Pool("agents", "pays", ""))
+    """Whatever this broker does, nobody who waits for it is known and woken."""
+    idle = link.space.partition(0).key("idle", Pool("agents", "pays", ""))
 
     async def send(call: Call, *, whole: bool = False) -> Came:
         pipe = link.client.pipeline(transaction=True)
+        pipe.execute_command("DEL", idle)
         pipe.execute_command(*call.words(whole=whole))
-        pipe.execute_command("XTRIM", bell, "MAXLEN", 0)
-        reply, _ = await pipe.execute(raise_on_error=False)
+        _, reply = await pipe.execute(raise_on_error=False)
         if isinstance(reply, Exception):
             raise reply
         return Came(reply)
@@ -225,7 +225,7 @@ async def test_R04_a_decision_whose_bell_is_lost_is_rung_for_again(
     broker: AsyncBroker, processes: Callable[..., Agents], tmp_path: Path, server: RunningServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """Off: `_ring_ready` of the sweeper: a worker would look by itself, a second later."""
+    """Off: `_ring_ready` of the sweeper: a worker would look by itself, half a minute later."""
     ledger, rings = Ledger(tmp_path / "ledger"), Rings()
     processes(program="tests.drills.agents.working", ledger=str(ledger.path), sweeps=False)
     runs = await start_all(broker, "pays", 8)

@@ -48,7 +48,6 @@ async def bell_lost(w: World) -> None:
 async def ready_bell_lost(w: World) -> None:
     """Ready, without its bell, and seen so once."""
     await ready(w)
-    w.redis.delete(w.p.key("bell", "agents:a:"))
     await sweep(w)
 
 

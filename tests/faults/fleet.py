@@ -52,8 +52,12 @@ async def goes_through(broker: AsyncBroker, n: int, session: str = "") -> None:
 
 def both_readers(client: redis.Redis) -> list[int]:
     """The connections of the two that wait for bells, when both do."""
-    found = [int(one["id"]) for one in client.client_list() if "b" in one["flags"]]
-    return found if len(found) == 2 else []
+    everybody = client.client_list()
+    follower = [int(one["id"]) for one in everybody if "b" in one["flags"]]
+    worker = [
+        int(one["id"]) for one in everybody if int(one["sub"]) > 1
+    ]  # its own channel, and that of its queue
+    return follower + worker if (len(follower), len(worker)) == (1, 1) else []
 
 
 def calls(client: redis.Redis) -> dict[str, int]:

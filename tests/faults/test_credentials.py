@@ -39,9 +39,10 @@ LOSSES: dict[str, Callable[[ServerProcess], None]] = {
 
 @pytest.mark.parametrize("how", LOSSES)
 async def test_a_credential_that_is_good_no_more_ends_whoever_uses_it(
-    own_server: ServerProcess, own_client: redis.Redis, how: str
+    own_server: ServerProcess, own_client: redis.Redis, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Off: `NotPermitted` is passed over by a reader, or `WRONGPASS` taken for a lost connection."""
+    monkeypatch.setattr("broker.worker.bells.LOOK_SECONDS", 1.0)
     own_server.call("ACL", "SETUSER", "ann", *RIGHTS)
     url = f"unix://ann:pw@{own_server.socket}"
     worker = Worker(url, settings=QUICK)

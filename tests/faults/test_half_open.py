@@ -28,8 +28,7 @@ def quick(short_patience: float, monkeypatch: pytest.MonkeyPatch) -> float:
         monkeypatch.setattr(f"broker.{colour}.waiting.LOOK_AGAIN_SECONDS", LOOK_SECONDS)
         monkeypatch.setattr(f"broker.{colour}.follow.BLOCK_MS", 200)
         monkeypatch.setattr(f"broker.{colour}.follow.MARGIN_SECONDS", LOOK_SECONDS)
-    monkeypatch.setattr("broker.worker.bells.BLOCK_MS", 200)
-    monkeypatch.setattr("broker.worker.bells.MARGIN_SECONDS", LOOK_SECONDS)
+    monkeypatch.setattr("broker.worker.bells.LOOK_SECONDS", LOOK_SECONDS)
     return short_patience
 
 
@@ -171,9 +170,9 @@ async def test_R17_a_blocking_follower_finds_out_by_itself(
 async def test_R17_a_worker_finds_out_by_itself(
     near: AsyncBroker, serve: Serve, proxy: FaultProxy, client: redis.Redis
 ) -> None:
-    """Off: the deadline of the bells' read."""
+    """Off: the looks of a worker that waits."""
     serve(does)
-    await await_until(lambda: blocked(client) == 1)
+    await await_until(lambda: client.pubsub_channels("*:wake:*"))
     for n in range(2):
         proxy.mute()
         started = await near.start("a", n, session=f"s{n}")
@@ -183,8 +182,8 @@ async def test_R17_a_worker_finds_out_by_itself(
 async def test_R17_a_worker_whose_bells_hang_at_the_start_comes_to_work(
     near: AsyncBroker, serve: Serve, proxy: FaultProxy
 ) -> None:
-    """Off: the deadline does not hold for making the groups of the bells."""
-    proxy.drop_next_reply(b"XGROUP", then="silence")
+    """Off: the deadline of the look that says that it waits."""
+    proxy.drop_next_reply(b"SADD", then="silence")
     serve(does)
     await await_until(lambda: proxy.dropped == 1)
     started = await near.start("a", 1, session="s")

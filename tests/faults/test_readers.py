@@ -16,7 +16,7 @@ from .fleet import both_readers, calls, goes_through, working
 from .world import ADA, approval
 
 P = Keyspace("default", 1).partition(0)
-BELLS = (P.key("interrupts"), P.key("bell", "agents:asks:"), P.key("dispositions"))
+BELLS = (P.key("interrupts"), P.key("dispositions"))
 QUARTER = timedelta(seconds=0.25)
 
 

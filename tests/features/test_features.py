@@ -35,7 +35,7 @@ from broker import (
 )
 from tests.clients.asking import ADA, BEN, colour, refund, render
 from tests.clock import Clock
-from tests.features.bells import rung
+from tests.features.bells import waiting
 from tests.worker.fleet import QUICK, ended, run_when
 
 Connect = Callable[..., Any]
@@ -349,8 +349,9 @@ async def test_F57_the_decision_and_the_wake_up_are_one_step(broker: AsyncBroker
     """Off: guard `complete` of the prelude, or a wake-up that is a call of its own after the answer."""
     one = await asked(broker)
     record = await broker.inbox.get(one)
-    told = await broker.inbox.answer(one, Approve())
-    assert isinstance(told, Accepted)
-    assert (await broker.runs.get(record.run_id)).state is RunState.READY
-    assert await broker.runs.ready("agents") == (record.run_id,)
-    assert await rung(broker, "bell", b"run") == [record.run_id]
+    with waiting(broker) as workers:
+        told = await broker.inbox.answer(one, Approve())
+        assert isinstance(told, Accepted)
+        assert (await broker.runs.get(record.run_id)).state is RunState.READY
+        assert await broker.runs.ready("agents") == (record.run_id,)
+        assert workers.woken_for() == [record.run_id]

@@ -33,7 +33,7 @@ from broker.store.commands import address, answers
 from broker.store.commands.values import Command
 from tests.clients.asking import ADA, BEN, refund, render
 from tests.clock import Clock
-from tests.features.bells import rung
+from tests.features.bells import rung, waiting
 from tests.worker.fleet import ended
 
 Serve = Callable[..., Worker]
@@ -120,15 +120,16 @@ async def test_A08_a_repeat_of_a_lost_completion_succeeds_and_rings_again(
     broker: AsyncBroker, serve: Serve
 ) -> None:
     """Off: the bell in guard `own-op` of answer.lua."""
-    p = broker._link.space.partition(0)
     paused = await broker.suspend("a", refund(), session="s")
     one = paused.interrupt_ids[0]
     first = await broker.inbox.answer(one, Approve(), op="o-1")
-    await broker._link.client.delete(p.key("bell", "agents:a:"))  # the wake-up is lost, as the reply was
-    again = await broker.inbox.answer(one, Approve(), op="o-1")
-    assert isinstance(first, Accepted)
-    assert isinstance(again, Replayed)
-    assert await rung(broker, "bell", b"run") == [paused.run_id]
+    with waiting(
+        broker
+    ) as workers:  # who did not hear the first wake-up, as the caller did not hear the reply
+        again = await broker.inbox.answer(one, Approve(), op="o-1")
+        assert isinstance(first, Accepted)
+        assert isinstance(again, Replayed)
+        assert workers.woken_for() == [paused.run_id]
 
     async def a(run: Any) -> str:
         return str(run.resolution("call_1").kind)

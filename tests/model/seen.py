@@ -75,10 +75,7 @@ def look(p: Partition, names: Names, last: dict[str, str]) -> Read[View]:
         (kind, names.session) for kind in ("active", "early", "aliases")
     ]
     lists = [("ready", str(names.pool)), *((one.partition(" ")[0], one.partition(" ")[2]) for one in LISTS)]
-    streams = {
-        "ready": p.key("bell", names.pool),
-        **{one: p.key(one) for one in ("interrupts", "dispositions")},
-    }
+    streams = {one: p.key(one) for one in ("interrupts", "dispositions")}
     keys = [p.key("history", names.session), *(p.key(kind, name) for kind, name in (*hashes, *lists))]
     keys += [p.key("verdict", one) for one in names.slots] + [*streams.values()]
     after = ["-"] * (len(keys) - len(streams)) + [f"({last[name]}" for name in streams]

@@ -6,10 +6,11 @@ import hypothesis
 
 from broker.core.models import Interrupt
 from broker.core.settings import Settings
-from broker.store.commands.runs import Leased
+from broker.store.commands.runs import Leased, Offer
 from broker.store.commands.values import Command, Recheck, StaleAddress, text
 from broker.store.scripts import Rendering
 from tests.scripts.world import POOL, SESSION
+from tests.waiters import Waiters
 
 from .answering import AnswerCall
 from .client import BEGINNING, Answered, Client
@@ -50,7 +51,8 @@ class Stage:
         self.kept = Kept()
         self.script: list[str] = []
         self.failed = False
-        self._last = dict.fromkeys(("ready", "interrupts", "dispositions"), "0-0")
+        self._last = dict.fromkeys(("interrupts", "dispositions"), "0-0")
+        self._waiters = Waiters(url, self.p, POOL)
         self._number = 0
         for group in GROUPS:
             self.command("XGROUP", "CREATE", self.p.key("interrupts"), group, "0", "MKSTREAM")
@@ -62,6 +64,7 @@ class Stage:
     def close(self) -> None:
         """Leaves nothing behind."""
         self.clients[0].drop_all()
+        self._waiters.close()
         for client in self.clients:
             client.close()
 
@@ -157,7 +160,11 @@ class Stage:
     def _send(self, request: Request, command: Command[Any], who: int) -> Answered:
         client = self.clients[who]
         self._tick(1000)  # time never goes back, not even within a second
-        return client.send(command, look(self.p, self._names(request), self._last))
+        answered = client.send(command, look(self.p, self._names(request), self._last))
+        offers = enumerate(map(Offer.parse, self._waiters.hear()))
+        answered.seen.rung["ready"] = {str(n): {"run": one.run if one else ""} for n, one in offers}
+        self._waiters.wait()
+        return answered
 
     def _hold(self, request: Request, answered: Answered) -> None:
         before, seen = self.view, answered.seen
@@ -180,8 +187,8 @@ class Stage:
         if found:
             self.fail("\n".join(found))
         self.readers.rung(seen.rung["interrupts"])
-        for name, entries in seen.rung.items():
-            self._last[name] = [self._last[name], *entries][-1]
+        for name in self._last:
+            self._last[name] = [self._last[name], *seen.rung[name]][-1]
         self.view = seen
 
     def fail(self, why: str) -> None:

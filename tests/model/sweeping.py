@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from broker.store.commands import address, sweep
+from broker.store.commands import address, sweep, wakes
 from broker.store.commands.values import Command, micros, text
 from tests.scripts.world import POOL
 
@@ -143,7 +143,7 @@ class RingReady(Request):
     """A sweeper wakes workers for what nobody took."""
 
     def command(self, client: Client) -> Command[Any]:
-        return sweep.ring_ready(client.p, [POOL], 2)
+        return wakes.ring_ready(client.p, [POOL], 2)
 
     def expected(self, m: Model) -> Told:
         waiting = [run for run in m.records.runs.values() if run.offered]

@@ -28,6 +28,28 @@ def test_a_namespace_is_made_once_and_never_changed(world: World) -> None:
     assert (first["partitions"], first["keep_settled"], first["epoch"]) == ("4", "3600000", "1")
 
 
+@shows_guard("stir")
+def test_a_sweeper_that_sleeps_is_told_of_what_it_looks_after(world: World) -> None:
+    """A question, a ready run, a lease; not a renewal, which only moves a time away."""
+    with world.client.pubsub() as asleep:
+        asleep.subscribe(world.key("stir"))
+
+        def stirred() -> bool:
+            asleep.ping()
+            kinds: list[str] = []
+            while "pong" not in kinds:
+                kinds += [one["type"] for one in [asleep.get_message(timeout=5)] if one is not None]
+            return "message" in kinds
+
+        assert not stirred()
+        _place, lease = world.started()
+        assert stirred()
+        world.renew(lease)
+        assert not stirred()
+        world.asked()
+        assert stirred()
+
+
 @shows_guard("sweep-held")
 def test_one_sweeper_at_a_time(world: World) -> None:
     """Design section 5: elected by an expiring lease, renewed by its holder, given up by its holder alone."""
@@ -58,10 +80,11 @@ def test_the_server_tells_its_time_to_the_sweeper(world: World) -> None:
 
 
 def test_workers_are_known_until_they_leave(world: World) -> None:
-    at = world.do(sweep.register(world.p, "w-1", b"record 1"))
-    world.do(sweep.register(world.p, "w-2", b"record 2"))
+    there = world.do(sweep.register(world.p, "w-1", b"record 1"))
+    assert there.workers == 0
+    assert world.do(sweep.register(world.p, "w-2", b"record 2")).workers == 1
     found = world.read(reads.read_workers(world.p))
-    assert found["w-1"] == (at, b"record 1")
+    assert found["w-1"] == (there.now, b"record 1")
     for name in ("w-1", "w-2", "w-2"):
         world.do(sweep.register(world.p, name, b""))
     assert world.snapshot() == {}

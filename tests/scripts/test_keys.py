@@ -15,7 +15,7 @@ from broker.core.settings import Settings
 from broker.core.states import Mode
 from broker.errors import Corrupt
 from broker.store import namespace, scripts
-from broker.store.commands import answers, sweep
+from broker.store.commands import answers, sweep, wakes
 from broker.store.commands.values import StaleAddress
 from broker.store.keys import SEGMENTS, Keyspace
 from broker.store.scripts import Rendering
@@ -44,7 +44,7 @@ def tour(w: World) -> None:
     w.client.execute_command("XTRIM", w.key("interrupts"), "MAXLEN", 0)
     w.ring(one)
     w.do(sweep.seen(w.p, "approvals", [sweep.Entry(w.p, "1-1", "approvals", w.at(one))]))
-    w.do(sweep.ring_ready(w.p, [POOL], 4))
+    w.do(wakes.ring_ready(w.p, [POOL], 4))
     w.answer(one)
     w.move(w.place(), "night")
     for mode in Mode:
@@ -206,7 +206,7 @@ def every_step(w: World) -> dict[str, Callable[[], object]]:
         "reclaim": lambda: w.reclaim(lost),
         "parked": lambda: w.answer_call("c9"),
         "ring": lambda: w.ring(one),
-        "ring_ready": lambda: w.do(sweep.ring_ready(w.p, [POOL], 4)),
+        "ring_ready": lambda: w.do(wakes.ring_ready(w.p, [POOL], 4)),
         "collect": lambda: w.all(sweep.collect(w.p, w.stale())),
     }
 
@@ -228,6 +228,7 @@ def faults(act: Callable[[], object]) -> list[Corrupt]:
 
 def with_another_type(world: World, kind: str) -> None:
     """Every key of a kind holds another type: a step that needs one names it and writes nothing."""
+    world.waiters.wait()
     steps = every_step(world)
     prefix = world.key(kind)
     names = [name for name in world.snapshot() if name.startswith(prefix)]
@@ -235,7 +236,7 @@ def with_another_type(world: World, kind: str) -> None:
     for name in names:
         world.client.delete(name)
         world.client.execute_command(
-            *(("SET", name, "x") if kind in ("pools", "lists") else ("SADD", name, "x"))
+            *(("SET", name, "x") if kind in ("pools", "lists", "idle") else ("SADD", name, "x"))
         )
     met = []
     for act in steps.values():
@@ -251,7 +252,7 @@ def with_another_type(world: World, kind: str) -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    ["run", "interrupt", "calls", "active", "history", "early", "aliases", "ready", "bell", "timers", "retention",
+    ["run", "interrupt", "calls", "active", "history", "early", "aliases", "ready", "idle", "timers", "retention",
      "pools", "counter", "open", "lists", "unseen", "dispositions", "interrupts",
      "errors"],
 )  # fmt: skip

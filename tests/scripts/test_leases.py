@@ -133,7 +133,7 @@ def test_bells_decide_nothing(world: World) -> None:
     """Rules 17 and 18: a bell that rings for a leased run neither frees nor doubles it."""
     place, _lease = world.started()
     for _ in range(3):
-        world.client.xadd(world.key("bell", place.pool), {"run": place.run, "seq": "0"})
+        world.client.publish(world.key("wake", "waiter-1"), place.run)
     before = world.snapshot()
     assert world.lease(place, "n2") is None
     assert changed(before, world.snapshot()) == []

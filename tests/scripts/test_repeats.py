@@ -14,7 +14,7 @@ from .snapshot import Snapshot, changed
 from .world import BOB, World, approval, completion
 
 # What a repeat may touch: doorbells, and when they rang last.
-BELLS = (":interrupts", ":dispositions", ":bell:agents:airline:", ":unseen:approvals", ":unseen:completions")
+BELLS = (":interrupts", ":dispositions", ":idle:agents:airline:", ":unseen:approvals", ":unseen:completions")
 
 
 class Tape(World):

@@ -276,14 +276,15 @@ def test_a_role_reaches_no_other_namespace(world: World, own: ServerProcess) -> 
 
 
 def test_rules_follow_the_table_of_key_names() -> None:
-    """Every segment has a pattern; only a worker's verdicts are read-only."""
+    """Every segment has a pattern, channels have one of their own kind; only a worker's verdicts are read-only."""
     for role in Role:
         rules = acl_rules("a", role)
-        for kind in SEGMENTS.keys() - {"settled", "clock", "meta"}:
+        for kind in SEGMENTS.keys() - {"clock", "meta"}:
             patterns = [
                 rule for rule in rules if rule.endswith((f"}}{SEGMENTS[kind]}", f"}}{SEGMENTS[kind]}*"))
             ]
             access = "%R~" if (role, kind) == (Role.WORKER, "verdict") else "~"
+            access = "&" if kind in ("settled", "stir", "wake") else access
             assert [pattern.partition("{")[0] for pattern in patterns] == [access]
 
 

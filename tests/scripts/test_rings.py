@@ -1,6 +1,6 @@
 """Doorbells change nothing and prove nothing; what is lost is rung again."""
 
-from broker.store.commands import address, sweep
+from broker.store.commands import address, sweep, wakes
 
 from .rows.sweeps import GROUP, handed_out, unread
 from .snapshot import changed
@@ -82,12 +82,13 @@ def test_ringing_writes_a_bell_and_the_time_and_nothing_else(world: World) -> No
     world.client.execute_command("XTRIM", world.key("interrupts"), "MAXLEN", 0)
     place = world.place("ready")
     world.start(place)
+    world.waiters.wait()
     before = world.snapshot(fields=("bell",))
     world.ring(one)
-    world.do(sweep.ring_ready(world.p, [POOL], 16))
+    world.do(wakes.ring_ready(world.p, [POOL], 16))
     touched = changed(before, world.snapshot(fields=("bell",)))
     assert sorted(name.partition("}:")[2] for name in touched) == [
-        "bell:agents:airline:",
+        "idle:agents:airline:",
         "interrupts",
         "unseen:approvals",
     ]
@@ -98,8 +99,8 @@ def test_ready_bells_are_no_more_than_ready_runs(world: World) -> None:
     for n in range(3):
         world.start(world.place(f"run-{n}"))
     bells = world.bells()["ready"]
-    assert world.do(sweep.ring_ready(world.p, [POOL], 16)) == 3
-    assert world.do(sweep.ring_ready(world.p, [POOL], 2)) == 2
+    assert world.do(wakes.ring_ready(world.p, [POOL], 16)) == 3
+    assert world.do(wakes.ring_ready(world.p, [POOL], 2)) == 2
     assert world.bells()["ready"] == bells + 5
 
 

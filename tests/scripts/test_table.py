@@ -73,7 +73,7 @@ def test_no_script_makes_transitions_without_rows() -> None:
 
 def but_bells(before: Snapshot, after: Snapshot, allowed: list[str]) -> list[str]:
     """The keys that changed, without those of doorbells and of the kinds allowed."""
-    free = ("interrupts", "dispositions", "bell:", "unseen:", *(f"{kind}:" for kind in allowed), *allowed)
+    free = ("interrupts", "dispositions", "idle:", "unseen:", *(f"{kind}:" for kind in allowed), *allowed)
     return [name for name in changed(before, after) if not name.partition("}:")[2].startswith(free)]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import cached_property
 from typing import Any, TypeVar
 
 from broker.core.answers import Answer, Approve, Principal
@@ -22,6 +23,7 @@ from broker.store.connect import Options, sync_client
 from broker.store.keys import Keyspace, Pool
 from broker.store.scripts import Rendering
 from tests.records import fields
+from tests.waiters import Waiters
 
 from . import snapshot
 
@@ -62,7 +64,14 @@ class World:
 
     def close(self) -> None:
         """Gives the connections back."""
+        if "waiters" in vars(self):
+            self.waiters.close()
         self.client.close()
+
+    @cached_property
+    def waiters(self) -> Waiters:
+        """Workers that wait, from the first time that anybody asks."""
+        return Waiters(self.url, self.p, POOL)
 
     # Time and calls --------------------------------------------------------------------------------------------
 
@@ -353,10 +362,10 @@ class World:
         return [row.id for row in self.read(reads.page_of_open(self.p, lists, None, 1000)).rows]
 
     def bells(self) -> dict[str, int]:
-        """How many entries each doorbell has."""
-        streams = {"ready": self.key("bell", POOL), "interrupts": self.key("interrupts")}
-        streams["dispositions"] = self.key("dispositions")
-        return {name: self.client.xlen(stream) for name, stream in streams.items()}
+        """How many entries each doorbell has, and how many workers were woken."""
+        self.waiters.hear()
+        streams = {name: self.client.xlen(self.key(name)) for name in ("interrupts", "dispositions")}
+        return {"ready": len(self.waiters.heard), **streams}
 
     def snapshot(self, *leave_out: str, fields: Sequence[str] = ()) -> snapshot.Snapshot:
         """Every key of the namespace with its contents, without some kinds of keys and some fields of records."""

@@ -45,7 +45,7 @@ SUBSTITUTIONS: Final[tuple[tuple[str, str], ...]] = (
 HAND_WRITTEN: Final = frozenset({"_runtime.py", "_wire.py"})
 """Files of the same name on both sides that are never converted."""
 
-ASYNC_ONLY: Final[frozenset[str]] = frozenset()
+ASYNC_ONLY: Final = frozenset({"_heard.py"})
 """Files that have no twin: loops that the blocking side runs in a thread instead."""
 
 

@@ -102,17 +102,20 @@ async def lab(
 
 def destroy_groups(lab: Lab) -> None:
     lab.client.xgroup_destroy(lab.p.key("interrupts"), "approvals")
-    for bell in lab.client.keys(lab.p.key("bell") + "*"):
-        lab.client.xgroup_destroy(bell, "workers")
 
 
 def delete_streams(lab: Lab) -> None:
-    lab.client.delete(lab.p.key("interrupts"), *lab.client.keys(lab.p.key("bell") + "*"))
+    lab.client.delete(lab.p.key("interrupts"))
+    forget_who_waits(lab)
 
 
 def trim_streams(lab: Lab) -> None:
-    for stream in (lab.p.key("interrupts"), *lab.client.keys(lab.p.key("bell") + "*")):
-        lab.client.xtrim(stream, maxlen=0)
+    lab.client.xtrim(lab.p.key("interrupts"), maxlen=0)
+
+
+def forget_who_waits(lab: Lab) -> None:
+    if names := lab.client.keys(lab.p.key("idle") + "*"):
+        lab.client.delete(*names)
 
 
 def forget_scripts(lab: Lab) -> None:
@@ -143,7 +146,7 @@ def drop_connections(lab: Lab) -> None:
      drop_connections],
 )  # fmt: skip
 async def test_P9_R11_whatever_is_lost_it_goes_on(lab: Lab, lose: Callable[[Lab], None]) -> None:
-    """Fails without the repair of NOGROUP (`Follower._ensure_groups`, `Bells._ensure_groups`) and of NOSCRIPT."""
+    """Fails without the repair of NOGROUP (`Follower._ensure_groups`) and of NOSCRIPT."""
     waiting = asyncio.create_task(lab.broker.wait((await lab.broker.start("x", session="s")).run_id, 30))
     await asyncio.to_thread(lose, lab)
     for n in range(1, 4):
@@ -178,9 +181,9 @@ async def test_P9_R11_what_is_open_is_rung_again_within_two_periods(
 
 async def test_P9_R11_a_run_whose_bell_is_lost_is_found(lab: Lab) -> None:
     for n in range(1, 5):
-        lab.client.delete(*lab.client.keys(lab.p.key("bell") + "*"))
+        forget_who_waits(lab)
         started = await lab.asks(n)
-        lab.client.delete(*lab.client.keys(lab.p.key("bell") + "*"))
+        forget_who_waits(lab)
         assert (await ended(lab.broker, started)).result == "approve"
 
 
@@ -192,6 +195,9 @@ async def test_R11_a_server_without_its_settings_gets_them_again(
         serve(asks=asks, options={"url": server.url})
         await await_until(lambda: sweeps(broker))
         server.call("FLUSHALL")
+        await broker.start(
+            "asks", session="s"
+        )  # a sweeper that sleeps notices after a while, or when it is stirred
         await await_until(lambda: server.call("EXISTS", f"{{{namespace}}}:meta") == 1)
     async with AsyncBroker(server.url, namespace=namespace) as late:
         assert late._link.space.count == 4

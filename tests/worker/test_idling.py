@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Generator
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from datetime import timedelta
 
 import pytest
+import redis
 
 from broker import AsyncBroker, Interrupt, Principal, Replayed, RunState, Settlement, Sweeper
-from broker.testing import ServerProcess
+from broker.testing import ServerProcess, await_until
 from tests.clock import MOVABLE, Clock
 
 from .fleet import QUICK
@@ -106,3 +107,46 @@ async def test_P9_a_bell_that_a_repeat_rings_ends_the_idling(
     assert [await sweep(sweeper, own_server) for _ in range(2)] == [True, False]
     assert isinstance(await timed.suspend("a", question, session="s", key="k"), Replayed)
     assert await sweep(sweeper, own_server)
+
+
+async def test_P9_a_sweeper_that_sleeps_is_there_when_something_happens(
+    timed: AsyncBroker, own_server: ServerProcess
+) -> None:
+    """A run that nobody is woken for, after nothing for a while. Off: `_sleep`, or the guard `stir`."""
+    sweeping = asyncio.create_task(Sweeper(timed).run())
+    stir, wake = (timed._link.space.partition(0).key(*key) for key in (("stir",), ("wake", ":agents")))
+    try:
+        await await_until(lambda: own_server.call("PUBSUB", "NUMSUB", stir) == [stir.encode(), 1])
+        before = looks(own_server)
+        with closing(redis.Redis.from_url(own_server.url)) as client, client.pubsub() as worker:
+            worker.subscribe(wake)
+            assert worker.get_message(timeout=5)
+            await timed.start("a", session="s")
+            heard = await asyncio.to_thread(worker.get_message, timeout=10)
+        assert heard is not None
+        assert looks(own_server) > before
+    finally:
+        sweeping.cancel()
+        await asyncio.gather(sweeping, return_exceptions=True)
+
+
+async def test_a_sweeper_that_sleeps_keeps_its_right_and_wakes_for_the_next_timer(
+    timed: AsyncBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Off: the looks in `_sleep`, or the time that the first timer fires."""
+    monkeypatch.setattr("broker.worker.sweeper.SLEEP", timedelta(seconds=0.2))
+    question = Interrupt(expires_in=timedelta(seconds=3))
+    asked = await timed.suspend("a", question, session="s")
+    async with aclosing(timed.inbox.follow(question.addressed_to)) as deliveries:
+        await anext(deliveries)
+        with pytest.raises(TimeoutError):  # asking for the next one acknowledges the first
+            async with asyncio.timeout(0.1):
+                await anext(deliveries)
+    sweeping, other = asyncio.create_task(Sweeper(timed, name="one").run()), Sweeper(timed, name="two")
+    try:
+        ended = await timed.inbox.wait(asked.interrupt_ids[0], 10)
+        assert ended.state is Settlement.EXPIRED
+        assert not await other.sweep(timed._link.space.partition(0))
+    finally:
+        sweeping.cancel()
+        await asyncio.gather(sweeping, return_exceptions=True)

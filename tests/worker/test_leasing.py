@@ -9,8 +9,8 @@ import pytest
 from pydantic import BaseModel
 
 from broker import AsyncBroker, BlockingRun, Cancel, Interrupt, InterruptState, Reject, Run, RunState, Worker
-from broker._async.ready import Ready, _Wanted
-from broker.store.commands.runs import records_of
+from broker._async.ready import Ready
+from broker.store.commands.runs import Offer, records_of
 from broker.store.keys import Pool
 from broker.testing import await_until
 
@@ -180,7 +180,7 @@ async def test_what_was_read_ahead_of_another_pause_is_not_gone_on_from(broker: 
     await broker.inbox.answer(paused.interrupt_ids[0], Cancel())
     link = broker._link
     p, pool = link.space.partition(0), Pool("agents", "a", "")
-    before = _Wanted(paused.run_id, pool, (await link.fetch(records_of(p, [paused.run_id])))[paused.run_id])
+    before = Offer(paused.run_id, pool, (await link.fetch(records_of(p, [paused.run_id])))[paused.run_id])
     (leased,) = await Ready(link)._try(p, [before], "one")
     assert leased.ahead is not None
     run: Run[Any] = Run(link, leased)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from datetime import timedelta
 from typing import Any
 
@@ -28,10 +28,11 @@ from broker import (
     WaitTimeout,
     Worker,
 )
-from broker.store.keys import Keyspace
+from broker.store.keys import Keyspace, Pool
 from broker.testing import RunningServer, await_until
 from tests.clock import MOVABLE, Clock
 from tests.records import poke
+from tests.waiters import Waiters
 
 from .fleet import QUICK, ended, run_when
 
@@ -129,6 +130,10 @@ async def test_a_lost_lease_is_taken_back(timed: AsyncBroker, sweeper: Sweeper, 
     await sweep(sweeper)
     back = await timed.runs.get(started.run_id)
     assert (back.state, back.tries, "gone" in back.errors[0]) == (RunState.READY, 1, True)
+    assert await timed.runs.ready("agents") == (run.id,)  # at once: most often its worker has ended
+    await timed.queue("agents").lease(("a",), holder="gone too")
+    clock.advance(QUICK.lease)
+    await sweep(sweeper)
     assert await timed.runs.ready("agents") == ()  # after a while
     clock.advance(QUICK.backoff_most)
     await sweep(sweeper)
@@ -216,7 +221,6 @@ async def test_retention_leaves_nothing_behind(
     left = {key.partition("}")[2] for key in keys(server, namespace)}
     assert left <= {
         ":counter", ":pools", ":clock", ":meta", ":sweeper", ":interrupts", ":dispositions", ":unknown",
-        ":bell:agents:a:",
     }  # fmt: skip
 
 
@@ -254,7 +258,6 @@ async def test_bells_are_trimmed_and_nobody_owes_what_is_gone(
     with redis.Redis.from_url(server.url) as client:
         for kind in ("interrupts", "dispositions"):
             assert client.xlen(p.key(kind)) <= 200  # exact to a node of the stream
-        assert client.xlen(p.key("bell", "agents:a:")) <= 200
         assert client.xpending(p.key("interrupts"), "approvals")["pending"] == 0
 
 
@@ -281,14 +284,31 @@ async def test_B74_P9_the_second_sweep_that_sees_a_ready_run_wakes_its_workers(
     timed: AsyncBroker, sweeper: Sweeper, server: RunningServer, namespace: str
 ) -> None:
     """Off: `_ring_ready`."""
-    bell = Keyspace(namespace, 1).partition(0).key("bell", "agents:a:")
     await timed.start("a", session="s")
-    with redis.Redis.from_url(server.url) as client:
-        client.delete(bell)
+    with closing(Waiters(server.url, Keyspace(namespace, 1).partition(0), Pool("agents", "a"))) as waiters:
         await sweep(sweeper)
-        assert client.xlen(bell) == 0
+        assert waiters.hear() == []
         await sweep(sweeper)
-        assert client.xlen(bell) == 1
+        assert waiters.hear() == [b""]
+
+
+@pytest.mark.parametrize("known", [0, 1], ids=["names lost", "workers gone"])
+async def test_P9_workers_whose_names_are_lost_are_woken_all_the_same(
+    timed: AsyncBroker, sweeper: Sweeper, server: RunningServer, namespace: str, known: int
+) -> None:
+    """They listen for their queue too. Off: `everybody` of `ring_ready`, or the prelude's loop over names."""
+    p = Keyspace(namespace, 1).partition(0)
+    await timed.start("a", session="s")
+    with redis.Redis.from_url(server.url) as client, client.pubsub() as listening:
+        listening.subscribe(p.key("wake", ":agents"))
+        assert listening.get_message(timeout=5)
+        if known:
+            client.sadd(p.key("idle", Pool("agents", "a")), "gone-1", "gone-2")
+        for _ in range(2 + known):
+            await sweep(sweeper)
+        heard = listening.get_message(timeout=5)
+        assert heard is not None
+        assert heard["type"] == "message"
 
 
 async def test_memory_stays_flat(

@@ -110,7 +110,7 @@ def _shared_keys(tag: str, queue: str, agent: str, build: str) -> tuple[str, ...
     """Those that all runs of a pool have in common."""
     p, pool = Partition(tag), Pool(queue, agent, build)
     lists = ("pools", "timers", "retention", "counter", "dispositions", "dead", "lists")
-    return (p.key("ready", pool), p.key("bell", pool), *(p.key(kind) for kind in lists))
+    return (p.key("ready", pool), p.key("idle", pool), *(p.key(kind) for kind in lists))
 
 
 def settle_keys(p: Partition, a: Address, *, decider: bool) -> list[str]:

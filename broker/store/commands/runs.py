@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from ...core.outcomes import Accepted, AlreadyDecided, Conflict, Invalid, Outcome, Replayed, Unknown
 from ...core.states import RunState
 from ...errors import StaleLease
 from ..keys import Partition, Pool, open_list
 from .address import RunAddress, interrupt_keys, run_keys
-from .values import About, Command, Item, Read, Reply, micros, readable, record, text, usable
+from .values import About, Command, Item, Read, Reply, micros, readable, record, text, unpacked, usable
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +164,35 @@ def lease(p: Partition, wanted: Sequence[tuple[str, Pool, str]], *, nonces: Sequ
         for (run, pool, session), nonce in zip(wanted, nonces, strict=True)
     )
     return Command("lease", p, items, decode)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A ready run, as it was a moment ago: what it takes to lease it, and to read ahead what it goes on from."""
+
+    run: str
+    pool: Pool
+    fields: dict[str, bytes] = field(repr=False)
+
+    @classmethod
+    def parse(cls, said: bytes) -> "Offer | None":
+        """What a worker was told when it was woken; None where that names no run."""
+        parts = unpacked(said, len(_OFFERED) + 2) if said else None
+        if parts is None or not all(isinstance(one, bytes) for one in parts):
+            return None
+        run, pool, *rest = parts
+        known = Pool.known([text(pool)])
+        return cls(text(run), known[0], dict(zip(_OFFERED, rest, strict=False))) if known else None
+
+    def is_still(self, leased: Leased) -> bool:
+        """Whether it was leased at the pause that it was looked at, with the answers it had then."""
+        before, now = self.fields, leased.fields
+        return all(before.get(name, b"") == now.get(name, b"") for name in ("seq", "ids")) and (
+            before.get("fresh", b"") == now.get("shown", b"")
+        )
+
+
+_OFFERED: Final = ("session", "seq", "fresh", "ids")
 
 
 def ready_runs(p: Partition, pools: Sequence[Pool], limit: int) -> Read[tuple[tuple[str, Pool], ...]]:

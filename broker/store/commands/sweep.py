@@ -44,6 +44,13 @@ return redis.status_reply('OK')
 """
 
 
+class There(NamedTuple):
+    """What a worker is told that says that it is there: the server's time (microseconds), and how many were before."""
+
+    now: int
+    workers: int
+
+
 class Right(NamedTuple):
     """What somebody who may sweep is told: the server's time, and what says whether there is anything to do.
 
@@ -55,6 +62,11 @@ class Right(NamedTuple):
     counter: int
     unseen: int
     next: int | None
+
+    @property
+    def until_next(self) -> float | None:
+        """In how many seconds the first timer fires; None where there is none, or it is due now."""
+        return (self.next - self.now) / 1e6 if self.next is not None and self.next > self.now else None
 
 
 def sweep_right(p: Partition, name: str, span: timedelta) -> Command[Right | None]:
@@ -165,12 +177,6 @@ def ring(p: Partition, addresses: Sequence[Address], group: str, period: timedel
     return Command("ring", p, items, lambda _, reply: text(reply[0]))
 
 
-def ring_ready(p: Partition, pools: Sequence[Pool], most: int) -> Command[int]:
-    """Wakes workers of pools that have ready runs; how many bells each got."""
-    items = tuple(Item((p.key("ready", pool), p.key("bell", pool)), (str(pool), most)) for pool in pools)
-    return Command("ring_ready", p, items, lambda _, reply: int(reply[1]))
-
-
 @dataclass(frozen=True, slots=True)
 class Group:
     """How far the readers of the doorbell have come: the oldest entry, the last one handed out, the backlog."""
@@ -254,7 +260,6 @@ def trim(p: Partition, due: Due, age: timedelta, count: int) -> Read[list[tuple[
         ("XTRIM", stream, "MINID", "~", oldest), ("XTRIM", stream, "MAXLEN", "~", count),
         ("XTRIM", p.key("dispositions"), "MINID", "~", oldest), ("XTRIM", p.key("dispositions"), "MAXLEN", "~", count),
     ]  # fmt: skip
-    commands += [("XTRIM", p.key("bell", pool), "MAXLEN", "~", count // 10) for pool in due.pools]
     commands += [("XRANGE", stream, "-", "+", "COUNT", 1)]
     groups = ("approvals", "completions")
     commands += [("XPENDING", stream, group, "-", "+", 100) for group in groups]
@@ -376,10 +381,10 @@ def collect(p: Partition, stale: Sequence[Stale]) -> Command[bool]:
     return Command("collect", p, items, lambda _, reply: text(reply[0]) == "collected")
 
 
-def register(p: Partition, worker: str, record: bytes) -> Command[int]:
-    """Says that a worker is there (an empty record: that it has left); the server's time in microseconds."""
+def register(p: Partition, worker: str, record: bytes) -> Command[There]:
+    """Says that a worker is there; an empty record: that it has left."""
 
-    def decode(_: int, reply: Reply) -> int:
-        return int(reply[1])
+    def decode(_: int, reply: Reply) -> There:
+        return There(int(reply[1]), int(reply[2]))
 
     return Command("register", p, (Item((p.key("workers"),), (worker, record)),), decode)

@@ -83,6 +83,9 @@ local function check()
   unchecked = {}
 end
 
+-- Lists that a sweeper looks after: one that sleeps is told when they get more.
+local STIRS, stirred = { [SEG.timers] = true, [SEG.unseen] = true, [SEG.ready] = true }, false
+
 -- A command on a key. Its first letter says of which type the key is.
 local WANT = { H = 'hash', L = 'list', R = 'list', S = 'set', X = 'stream', Z = 'zset' }
 local function write(command, kind, id, ...)
@@ -104,6 +107,7 @@ end
 local function place(kind, id, member, score)
   local name = key(kind, id)
   need(name, score == nil and 'set' or 'zset')
+  if score and STIRS[kind] then stirred = true end
   local n = #changes
   changes[n + 1], changes[n + 2], changes[n + 3] = name, member, score == nil and 'set' or score
 end
@@ -281,6 +285,8 @@ local function commit()
     local reply = send(w)
     -- The first entry of a history says when it is looked at.
     if w.first and reply == 1 then change(TAG .. SEG.retention, w.first, int(now + KEEP_HISTORY)) end
+    -- A name that nobody listens under is that of a worker that is gone: the next one is woken.
+    while w.wakes and reply and redis_call(PUBLISH, TAG .. SEG.wake .. reply, w.wakes) == 0 do reply = send(w) end
   end
   touched, changes, pending = {}, {}, {}
 end
@@ -364,6 +370,7 @@ local function each(decide)
     replies[n] = reply
   end
   flush()
+  if stirred then redis_call(PUBLISH, TAG .. SEG.stir, '') end --@guard stir
   return replies
 end
 

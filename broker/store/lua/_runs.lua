@@ -21,9 +21,16 @@ end
 
 local function publish(id, state) pending[#pending + 1] = { PUBLISH, TAG .. SEG.settled .. id, state } end
 
+-- Wakes one of the workers of a pool that wait, if any does, and tells it what it needs to take a run at once. Those
+-- that are at work look for more before they wait.
+local function wake(pool, said)
+  write('SPOP', SEG.idle, pool)
+  pending[#pending].wakes = said
+end
+
 local function ring_ready(r)
-  local f = r.f
-  write('XADD', SEG.bell, pool_of(r), '*', 'run', r.id, 'seq', f.seq)
+  local f, pool = r.f, pool_of(r)
+  wake(pool, cmsgpack.pack({ r.id, pool, f.session, f.seq, f.fresh or '', #(f.ids or '') < 1000 and f.ids or '' }))
 end
 
 -- Puts a run that is ready into the list its workers take from: by priority, then by age.

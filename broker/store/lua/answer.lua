@@ -1,7 +1,7 @@
 -- answer: what one party says about one interrupt, named by its id or by its call. The first one counts; the others
 -- are told who was first. One that comes before its question is kept. Safe to repeat with the same op.
 -- KEYS  per item: verdict (of the interrupt, and of the early slot), run, calls, aliases, early, unknown, timers,
---       retention, history, counter, ready, pools, bell, dispositions, lists; per interrupt concerned: interrupt,
+--       retention, history, counter, ready, pools, idle, dispositions, lists; per interrupt concerned: interrupt,
 --       default, open, unseen
 -- ARGV  per item: size, interrupt (empty: by call), session, run, sequence, call, op, kind of answer, mark (digest of
 --       the verdict), verdict, by, seen digest, action digest (of what an edit lets run), slot of the early verdict,

@@ -8,12 +8,13 @@ return each(function()
   local decider = arg() == '1'
   local s, h, z, l, x = key(SEG.scratch, 's'), key(SEG.scratch, 'h'), key(SEG.scratch, 'z'), key(SEG.scratch, 'l'), key(SEG.scratch, 'x')
   local tried = {
-    { 'SET', s, '1' }, { 'MSET', s, '1' }, { 'GET', s }, { 'TYPE', s }, { 'EXISTS', s }, { 'HSET', h, 'a', '1' }, { 'HGETALL', h }, { 'HGET', h, 'a' }, { 'HKEYS', h }, { 'HDEL', h, 'b' },
+    { 'SET', s, '1' }, { 'MSET', s, '1' }, { 'GET', s }, { 'TYPE', s }, { 'EXISTS', s }, { 'HSET', h, 'a', '1' }, { 'HGETALL', h }, { 'HGET', h, 'a' }, { 'HKEYS', h }, { 'HLEN', h }, { 'HDEL', h, 'b' },
     { 'ZADD', z, 'NX', '1', 'a' }, { 'ZSCORE', z, 'a' }, { 'ZCARD', z }, { 'ZRANGE', z, '0', '0', 'WITHSCORES' }, { 'ZREM', z, 'b' }, { 'ZREMRANGEBYRANK', z, '5', '6' },
     { 'ZREMRANGEBYSCORE', z, '5', '6' }, { 'DEL', z },
     { 'RPUSH', l, 'a' }, { 'LRANGE', l, '0', '0' }, { 'LINDEX', l, '0' }, { 'LLEN', l }, { 'LTRIM', l, '0', '5' },
     { 'XADD', x, '*', 'a', '1' }, { 'XRANGE', x, '-', '+', 'COUNT', '1' }, { 'XACK', x, 'g', '1-1' }, { 'XPENDING', x, 'g' }, { 'XINFO', 'GROUPS', x },
-    { 'SADD', key(SEG.scratch, 'm'), 'a' }, { 'SREM', key(SEG.scratch, 'm'), 'a' }, { PUBLISH, TAG .. SEG.settled .. 'scratch', '' },
+    { 'SADD', key(SEG.scratch, 'm'), 'a' }, { 'SREM', key(SEG.scratch, 'm'), 'a' }, { 'SCARD', key(SEG.scratch, 'm') }, { 'SPOP', key(SEG.scratch, 'm') },
+    { PUBLISH, TAG .. SEG.settled .. 'scratch', '' }, { PUBLISH, TAG .. SEG.wake .. 'scratch', '' }, { PUBLISH, TAG .. SEG.stir, '' },
   }
   if decider then
     tried[#tried + 1] = { 'SET', key(SEG.verdict, 'scratch'), '' }

@@ -1,6 +1,6 @@
 -- expire: ends interrupts whose deadline has passed, as the policy of each says. Checks state and time itself, so the
 -- list of due ids is a hint and two sweepers at once do no harm. Safe to repeat.
--- KEYS  per item: interrupt, run, calls, timers, retention, history, counter, ready, pools, bell, dispositions, lists,
+-- KEYS  per item: interrupt, run, calls, timers, retention, history, counter, ready, pools, idle, dispositions, lists,
 --       open, unseen; default and verdict where the policy is a default answer
 -- ARGV  per item: size, interrupt
 -- Reply per item: expired state | nothing

@@ -1,5 +1,5 @@
 -- fail: ends an attempt that raised. Back after `pause`, or dead after too many. A repeat is told stale_lease.
--- KEYS  per item: run, errors, timers, ready, pools, bell, counter, dead, dispositions, retention, history
+-- KEYS  per item: run, errors, timers, ready, pools, idle, counter, dead, dispositions, retention, history
 -- ARGV  per item: size, run, fence, nonce, pause, final (1: dead at once), kind, text
 -- Reply per item: ok state | stale_lease
 --@use _runs

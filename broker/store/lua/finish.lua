@@ -1,5 +1,5 @@
 -- finish: closes a run under its lease, or, in mode each, hands it on to what is still open or unread. Safe to repeat.
--- KEYS  per item: run, result, timers, ready, pools, bell, counter, active, dispositions, retention, history
+-- KEYS  per item: run, result, timers, ready, pools, idle, counter, active, dispositions, retention, history
 -- ARGV  per item: size, run, fence, nonce, by, result
 -- Reply per item: accepted state | replayed state | stale_lease state
 --@use _runs

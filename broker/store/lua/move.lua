@@ -1,5 +1,5 @@
 -- move: takes a run, with its open interrupts, to another queue; its state stays. Safe to repeat.
--- KEYS  per item: run, ready and bell (of both pools), pools, counter, retention, history, lists; per interrupt of the
+-- KEYS  per item: run, ready and idle (of both pools), pools, counter, retention, history, lists; per interrupt of the
 --       run: interrupt, open (of both queues)
 -- ARGV  per item: size, run, queue, by
 -- Reply per item: accepted state | unknown | conflict

@@ -1,6 +1,6 @@
 -- reclaim: what a passed timer of a run asks for: a lost lease is taken back, a back-off that is over ends. Checks
 -- state and time itself, so the list of due ids is a hint and two sweepers at once do no harm. Safe to repeat.
--- KEYS  per item: run, errors, timers, ready, pools, bell, counter, dead, dispositions, retention, history
+-- KEYS  per item: run, errors, timers, ready, pools, idle, counter, dead, dispositions, retention, history
 -- ARGV  per item: size, run, pause
 -- Reply per item: reclaimed state | offered | nothing
 --@use _runs

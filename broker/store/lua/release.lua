@@ -1,5 +1,5 @@
 -- release: gives a run back unharmed (a drain is no failure). A repeat is told stale_lease and changes nothing.
--- KEYS  per item: run, timers, ready, pools, bell, counter, retention, history
+-- KEYS  per item: run, timers, ready, pools, idle, counter, retention, history
 -- ARGV  per item: size, run, fence, nonce
 -- Reply per item: ok | stale_lease
 --@use _runs

@@ -11,5 +11,6 @@ return each(function()
   f.lease_until = int(now + tonumber(lease))
   touch(r)
   place(SEG.timers, nil, 'r ' .. id, f.lease_until)
+  stirred = false -- it only moves a time away
   return { 'ok', f.lease_until }
 end)

@@ -1,6 +1,6 @@
 -- requeue: sends a dead run back, as it died: the fence stays, tries begin anew. Names the fence of the death it is
 -- about. Safe to repeat with the same op.
--- KEYS  per item: run, dead, ready, pools, bell, counter, retention, history
+-- KEYS  per item: run, dead, ready, pools, idle, counter, retention, history
 -- ARGV  per item: size, run, op, fence, by
 -- Reply per item: accepted state | replayed state | conflict | unknown
 --@use _runs

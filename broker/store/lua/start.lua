@@ -1,5 +1,5 @@
 -- start: a run's record, ready for its pool, at sequence 0. Safe to repeat: the same op gets `replayed`.
--- KEYS  per item: run, input, retention, history, counter, ready, pools, bell
+-- KEYS  per item: run, input, retention, history, counter, ready, pools, idle
 -- ARGV  per item: size, run, session, queue, agent, build, priority, op, not_after, longest window, by, input
 -- Reply per item: accepted | replayed | conflict | unknown (came too late) | invalid
 --@use _runs

@@ -2,7 +2,7 @@
 -- in place of a pause (`replace`), or as the first thing known of a run. Answers that came early are matched here.
 -- Safe to repeat: the same point gets `replayed` and rings again for what is open.
 -- KEYS  per item: run, state, input, calls, active, early, aliases, timers, retention, history, counter, ready, pools,
---       bell, interrupts, dispositions, lists, and per interrupt (old and new): interrupt, question, default, unseen,
+--       idle, interrupts, dispositions, lists, and per interrupt (old and new): interrupt, question, default, unseen,
 --       open
 -- ARGV  per item: size, a packed map (run, session, queue, agent, build, priority, op, digest, seq, mode, replace, fence,
 --       nonce, not_after, longest window, by, kept ids, count of interrupts), input, state, and for each interrupt: id,

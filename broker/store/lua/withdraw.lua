@@ -1,6 +1,6 @@
 -- withdraw: takes back a suspension, and with it the run. Names the sequence it is about; once refused under a lease,
 -- always refused. Safe to repeat with the same op.
--- KEYS  per item: run, calls, active, timers, retention, history, counter, ready, pools, bell, dispositions, dead,
+-- KEYS  per item: run, calls, active, timers, retention, history, counter, ready, pools, idle, dispositions, dead,
 --       lists; per interrupt of the run: interrupt, open, unseen (default and verdict where
 --       the policy is a default answer)
 -- ARGV  per item: size, run, op, sequence, by, reason

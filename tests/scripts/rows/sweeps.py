@@ -2,7 +2,7 @@
 
 from broker.core.answers import Reject
 from broker.core.models import Audience, OnExpiry
-from broker.store.commands import sweep
+from broker.store.commands import sweep, wakes
 from broker.store.commands.runs import Place
 
 from ..world import POOL, World, approval
@@ -292,4 +292,4 @@ def _(w: World) -> Case:
 def _(w: World) -> Case:
     place = w.place()
     w.start(place)
-    return of_run(w, place, lambda: said(w, sweep.ring_ready(w.p, [POOL], 1)))
+    return of_run(w, place, lambda: said(w, wakes.ring_ready(w.p, [POOL], 1)))
