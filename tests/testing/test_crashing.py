@@ -1,0 +1,118 @@
+"""Killing at every step: what it finds, what it lets pass, and what it cannot be asked."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from broker import Answer, Approve, InterruptRecord, InvalidInput, Respond, RunState
+from broker.testing import CrashUnsafe, Testbed, Unanswered, answer, approve, complete, respond
+from broker.testing.crashing import target_of
+
+from . import agents
+
+ONE_CALL = [
+    f"{when} {what}"
+    for what in ("lease", "begin 0:pay", "end 0:pay", "finish")
+    for when in ("before", "after")
+]
+
+
+def test_B22_a_tool_executed_twice_is_found_at_the_moment_it_happens(testbed: Testbed) -> None:
+    with pytest.raises(CrashUnsafe) as found:
+        testbed.kill_at_every_step(agents.careless, 40)
+    assert found.value.crashes.faults == {"before end 0:pay_without_key": ["'paid' happened twice, not once"]}
+    assert str(found.value) == (
+        "1 of 8 kills change what the agent comes to\n"
+        "killed before end 0:pay_without_key: 'paid' happened twice, not once"
+    )
+
+
+def test_B22_an_effect_under_its_key_is_one_effect(testbed: Testbed) -> None:
+    crashes = testbed.kill_at_every_step(agents.careful, 40)
+    assert (crashes.calm.state, crashes.calm.result) == (RunState.FINISHED, "paid 40")
+    assert [one.killed for one in crashes.trips] == ONE_CALL
+    assert all(one.effects == {"paid": 1} for one in crashes.trips)
+
+
+def test_a_key_that_changes_with_the_attempt_is_found(testbed: Testbed) -> None:
+    with pytest.raises(CrashUnsafe, match="killed before end 0:pay_by_attempt: 'paid' happened twice"):
+        testbed.kill_at_every_step(agents.mistaken, 40)
+
+
+def test_an_effect_between_two_calls_is_found_at_each_moment_after_it(testbed: Testbed) -> None:
+    with pytest.raises(CrashUnsafe) as found:
+        testbed.kill_at_every_step(agents.outside, 40)
+    after = [
+        "before begin 1:pay",
+        "after begin 1:pay",
+        "before end 1:pay",
+        "after end 1:pay",
+        "before finish",
+    ]
+    assert list(found.value.crashes.faults) == after
+
+
+def test_a_result_that_depends_on_the_attempt_is_found(testbed: Testbed) -> None:
+    with pytest.raises(CrashUnsafe, match="the result is 2, not 1"):
+        testbed.kill_at_every_step(agents.counting)
+
+
+def test_R04_an_agent_that_asks_and_waits_comes_to_the_same_whenever_it_is_killed(testbed: Testbed) -> None:
+    answers = [approve("cancel_*"), complete("film", "v-9")]
+    crashes = testbed.kill_at_every_step(agents.booking, [7, 8], answers=answers)
+    assert crashes.calm.result == ["cancelled 7", "cancelled 8", "v-9"]
+    assert crashes.calm.effects == {"cancelled 7": 1, "cancelled 8": 1, "filming": 1}
+    assert {"after suspend", "before suspend #2", "before handle film"} <= set(crashes.calm.moments)
+
+
+def test_answers_about_a_call_in_doubt_are_right_where_somebody_looks(testbed: Testbed) -> None:
+    with pytest.raises(CrashUnsafe, match="killed before end c1: 'mailed' happened twice"):
+        testbed.kill_at_every_step(agents.mailing, "ada", answers=[approve("mail")])
+    with pytest.raises(CrashUnsafe) as found:
+        testbed.kill_at_every_step(agents.mailing, "ada", answers=[respond("mail", "mailed ada")])
+    # Nobody looked: where it had not happened yet, it never does.
+    assert found.value.crashes.faults == {"after begin c1": ["'mailed' happened never, not once"]}
+
+    def look(_: InterruptRecord) -> Answer:
+        return Respond(payload="mailed ada") if testbed.effects.get("mailed") else Approve()
+
+    testbed.kill_at_every_step(agents.mailing, "ada", answers=[answer("mail", look, reason="may_have_run")])
+
+
+def test_a_plain_function_is_killed_too(testbed: Testbed) -> None:
+    crashes = testbed.kill_at_every_step(agents.blocking, "ada")
+    assert crashes.calm.effects == {"posted": 1}
+
+
+def test_an_agent_may_be_named_by_a_text(testbed: Testbed) -> None:
+    assert testbed.kill_at_every_step(f"{agents.__name__}:careful", 1).calm.result == "paid 1"
+
+
+def test_a_question_that_nobody_answers_is_told(testbed: Testbed) -> None:
+    with pytest.raises(Unanswered, match="nobody answers 'cancel_booking'"):
+        testbed.kill_at_every_step(agents.cancelling, 7, answers=[approve("film")])
+
+
+def test_an_agent_that_only_this_process_has_is_refused(testbed: Testbed) -> None:
+    async def local(_: object) -> None:
+        """Nothing."""
+
+    for agent in (local, lambda _: None, "no_attribute"):
+        with pytest.raises(InvalidInput, match=r"agent .* cannot be found by another process"):
+            testbed.kill_at_every_step(agent)
+
+
+def test_a_module_that_cannot_be_imported_is_told_with_its_fault(testbed: Testbed) -> None:
+    with pytest.raises(InvalidInput, match="No module named 'no_such_module'"):
+        testbed.kill_at_every_step("no_such_module:agent")
+
+
+def test_a_module_that_pytest_imported_by_its_path_is_found_by_its_file(
+    testbed: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agents.careful, "__module__", "imported_by_path")
+    monkeypatch.setitem(sys.modules, "imported_by_path", agents)
+    assert target_of(agents.careful).file == agents.__file__
+    assert testbed.kill_at_every_step(agents.careful, 2).calm.result == "paid 2"
+    assert tmp_path.exists()
