@@ -205,7 +205,10 @@ class Testbed:
         if run.state in CLOSED or run.state is RunState.DEAD:
             return run
         asked = {one.id for one in desk.look(run_id)}
-        return run if asked and asked <= desk.left_open else None
+        if not asked or not asked <= desk.left_open:
+            return None
+        run = self.broker.runs.get(run_id)  # it may have paused since it was read
+        return run if run.state is RunState.WAITING else None
 
 
 class _Played:

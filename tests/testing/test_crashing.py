@@ -18,7 +18,7 @@ ONE_CALL = [
 ]
 
 
-def test_B22_a_tool_executed_twice_is_found_at_the_moment_it_happens(testbed: Testbed) -> None:
+def test_beyond_22_a_tool_executed_twice_is_found_at_the_moment_it_happens(testbed: Testbed) -> None:
     with pytest.raises(CrashUnsafe) as found:
         testbed.kill_at_every_step(agents.careless, 40)
     assert found.value.crashes.faults == {"before end 0:pay_without_key": ["'paid' happened twice, not once"]}
@@ -28,7 +28,7 @@ def test_B22_a_tool_executed_twice_is_found_at_the_moment_it_happens(testbed: Te
     )
 
 
-def test_B22_an_effect_under_its_key_is_one_effect(testbed: Testbed) -> None:
+def test_beyond_22_an_effect_under_its_key_is_one_effect(testbed: Testbed) -> None:
     crashes = testbed.kill_at_every_step(agents.careful, 40)
     assert (crashes.calm.state, crashes.calm.result) == (RunState.FINISHED, "paid 40")
     assert [one.killed for one in crashes.trips] == ONE_CALL

@@ -1,4 +1,4 @@
-"""B22: races whose order a seed decides; every order ends in one answer."""
+"""Beyond 22: races whose order a seed decides; every order ends in one answer."""
 
 from datetime import timedelta
 from typing import Any
@@ -37,7 +37,7 @@ def race(testbed: Testbed, seed: int) -> tuple[tuple[str, ...], dict[str, str]]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_B22_P4_P8_whatever_the_order_the_first_in_time_counts(testbed: Testbed, seed: int) -> None:
+def test_beyond_22_P4_P8_whatever_the_order_the_first_in_time_counts(testbed: Testbed, seed: int) -> None:
     order, told = race(testbed, seed)
     answers = [one.split()[0] for one in order if one.endswith("answer")]
     in_time = [name for name in answers if order.index(f"{name} answer") < order.index("time begins")]
@@ -49,7 +49,7 @@ def test_B22_P4_P8_whatever_the_order_the_first_in_time_counts(testbed: Testbed,
     assert told == expected
 
 
-def test_B22_the_same_seed_is_the_same_race(testbed: Testbed) -> None:
+def test_beyond_22_the_same_seed_is_the_same_race(testbed: Testbed) -> None:
     assert race(testbed, 7) == race(testbed, 7)
 
 
@@ -61,7 +61,7 @@ def test_seeds_reach_every_order_of_the_calls(testbed: Testbed) -> None:
     assert len(orders) == 6
 
 
-def test_B22_P6_a_worker_that_was_slow_is_refused(testbed: Testbed) -> None:
+def test_beyond_22_P6_a_worker_that_was_slow_is_refused(testbed: Testbed) -> None:
     """The lease ends between two calls of a worker in some order, and another one takes the run."""
     told: set[str] = set()
     for seed in range(30):

@@ -1,4 +1,4 @@
-"""B22: agents tried in a test, with people who answer as scripted and a clock that moves: real outcomes."""
+"""Beyond 22: agents tried in a test, with people who answer as scripted and a clock that moves: real outcomes."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -54,7 +54,7 @@ def codes(testbed: Testbed) -> list[str]:
     ],
     ids=["approve", "approve anything", "the first that fits", "edit", "reject", "never", "late"],
 )
-def test_B22_what_is_said_to_a_question_is_what_becomes_of_it(
+def test_beyond_22_what_is_said_to_a_question_is_what_becomes_of_it(
     testbed: Testbed, answers: Sequence[Script], says: str, effects: dict[str, int]
 ) -> None:
     run = testbed.run(agents.cancelling, 7, answers=answers)
@@ -64,7 +64,7 @@ def test_B22_what_is_said_to_a_question_is_what_becomes_of_it(
     assert testbed.effects == effects
 
 
-def test_B22_an_answer_that_comes_too_late_is_told_so(testbed: Testbed) -> None:
+def test_beyond_22_an_answer_that_comes_too_late_is_told_so(testbed: Testbed) -> None:
     testbed.run(agents.cancelling, 7, answers=[late(approve("cancel_*"))])
     (said,) = testbed.answered
     assert isinstance(said.outcome, Expired)
@@ -73,13 +73,13 @@ def test_B22_an_answer_that_comes_too_late_is_told_so(testbed: Testbed) -> None:
     assert said.outcome.at >= said.question.deadline
 
 
-def test_B22_a_double_click_is_one_answer(testbed: Testbed) -> None:
+def test_beyond_22_a_double_click_is_one_answer(testbed: Testbed) -> None:
     run = testbed.run(agents.cancelling, 7, answers=[twice(approve("cancel_*"))])
     assert [type(one.outcome) for one in testbed.answered] == [Accepted, Replayed]
     assert (run.result, testbed.effects) == ("cancelled 7", {"cancelled 7": 1})
 
 
-def test_B22_a_second_party_is_told_who_was_first(testbed: Testbed) -> None:
+def test_beyond_22_a_second_party_is_told_who_was_first(testbed: Testbed) -> None:
     run = testbed.run(agents.cancelling, 7, answers=[twice(reject("cancel_*"), approve("cancel_*"))])
     last = testbed.answered[-1].outcome
     assert isinstance(last, AlreadyDecided)
