@@ -22,7 +22,7 @@ from .answering import (
 from .clock import MOVABLE, Clock
 from .crashing import Crashes, CrashUnsafe, Trip
 from .discovery import RunningServer, ServerSource, find_servers, running
-from .effects import effect
+from .effects import effect, happened
 from .interleaving import Interleaving
 from .leaks import MAY_EXPIRE, leaked_keys, remove_namespaces
 from .process import ServerProcess
@@ -54,6 +54,7 @@ __all__ = [
     "effect",
     "fail",
     "find_servers",
+    "happened",
     "late",
     "leaked_keys",
     "never",

@@ -3,6 +3,7 @@
 import json
 import os
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +11,10 @@ from ..errors import InvalidInput
 
 VARIABLE: Final = "BROKER_TEST_EFFECTS"
 """Names the file, in the environment: processes that a test starts write into the same one."""
+
+
+watchers: Final[list[Callable[[str], None]]] = []
+"""Told of each effect of this process, by its name, when it is on disk."""
 
 
 def effect(name: str, *, key: str | None = None) -> bool:
@@ -20,13 +25,20 @@ def effect(name: str, *, key: str | None = None) -> bool:
     the real one would; without a key every call happens. It is whole on disk before this returns, so that a killed
     process leaves it behind. Raises `InvalidInput` outside a testbed.
     """
-    path = os.environ.get(VARIABLE)
-    if not path:
-        raise InvalidInput("effect", "is recorded outside a test", "inside the fixture `testbed`")
-    known = Effects(Path(path))
+    known = _of_this_test()
     new = key is None or (name, key) not in known.all()
     known.add(name, key)
+    for tell in watchers:
+        tell(name)
     return new
+
+
+def happened(name: str, *, key: str | None = None) -> bool:
+    """Whether an effect happened: under this key, or at all. For fakes of services that can be asked (`verify`).
+
+    Raises `InvalidInput` outside a testbed.
+    """
+    return any(known == name and key in (None, its) for known, its in _of_this_test().all())
 
 
 class Effects:
@@ -51,3 +63,10 @@ class Effects:
         found = self.all()
         keyed = {(name, key) for name, key in found if key is not None}
         return Counter([name for name, key in found if key is None] + [name for name, _ in keyed])
+
+
+def _of_this_test() -> Effects:
+    path = os.environ.get(VARIABLE)
+    if not path:
+        raise InvalidInput("effect", "is one of a test", "inside the fixture `testbed`")
+    return Effects(Path(path))

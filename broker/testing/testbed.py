@@ -26,7 +26,7 @@ from ..worker.handlers import Handler as WorkerHandler
 from ..worker.main import Worker
 from .answering import Desk, Script, Spoken
 from .clock import MOVABLE, Clock
-from .crashing import KILLED, Crashes, CrashUnsafe, Handler, Trip, Victim, Victims
+from .crashing import KILLED, Crashes, CrashUnsafe, Handler, Trip, Victims
 from .effects import VARIABLE, Effects
 from .interleaving import Interleaving, Party, interleave
 from .moments import moments_of
@@ -138,21 +138,20 @@ class Testbed:
     ) -> Crashes:
         """What the agent came to when its worker was killed (SIGKILL) at each boundary of its journal in turn.
 
-        It is run once undisturbed, then once for each moment, before and after each lease, begin, end, pause and
-        finish: the worker is killed there and another process goes on. Each run must come to the same result and the
-        same effects (`effect`, once for each key) as the undisturbed one; raises `CrashUnsafe` where one does not. The
-        agent is imported by other processes, so it is a function of a module, or `module:attribute`; what the test
-        patched is not patched there. `timeout` is for each run.
+        It is run once undisturbed, then once for each moment (before and after each lease, begin, end, pause and
+        finish, and after each effect): the worker is killed there and another process goes on. Each run must come to
+        the same result and the same effects (`effect`, once for each key) as the undisturbed one; raises `CrashUnsafe`
+        where one does not. The agent is imported by other processes, so it is a function of a module, or
+        `module:attribute`; what the test patched is not patched there. `timeout` is for each run.
         """
         __tracebackhide__ = True
         with self._victims(agent) as victims:
-
-            def trip(moment: str) -> Trip:
-                played = _Played(self, victims, moment)
-                return played.trip(self._start(input, answers, session), timeout)
-
-            calm = trip("")
-            crashes = Crashes(calm, tuple(map(trip, calm.moments)))
+            calm = self._trip(victims, "", self._start(input, answers, session), timeout)
+            trips = [
+                self._trip(victims, moment, self._start(input, answers, session), timeout)
+                for moment in calm.moments
+            ]
+        crashes = Crashes(calm, tuple(trips))
         if crashes.faults:
             raise CrashUnsafe(crashes)
         return crashes
@@ -191,6 +190,40 @@ class Testbed:
         self.answered = desk.spoken
         return started.run_id, desk
 
+    def _trip(self, victims: Victims, moment: str, started: tuple[str, Desk], timeout: float) -> Trip:
+        """What a run came to, the first worker of which is killed at this moment, if there is one."""
+        run_id, desk = started
+        folder = Path(mkdtemp(dir=self._folder))
+        moments, effects = folder / "moments", folder / "effects"
+        self._effects = effects
+
+        def order(dies_at: str) -> Order:
+            settings = self.settings.to_json()
+            return Order(self.url, self.namespace, settings, str(moments), str(effects), dies_at)
+
+        with ExitStack() as stack:
+            first = worker = stack.enter_context(victims.worker(order(moment)))
+
+            def look() -> RunRecord | None:
+                nonlocal worker
+                if worker.code() == KILLED and worker is first:
+                    self.clock.advance(self.settings.lease)
+                    worker = stack.enter_context(victims.worker(order("")))
+                return self._look(desk, run_id)
+
+            run = self._ended(run_id, timeout, look)
+            # At the very end of the run the first one may be alive still, and about to be killed.
+            is_met = moment == "" or first.stop() == KILLED
+        return Trip(
+            moment,
+            run.state,
+            run.result,
+            run.errors,
+            Effects(effects).counts(),
+            tuple(moments_of(moments)),
+            is_met,
+        )
+
     def _ended(self, run_id: str, timeout: float, look: Callable[[], RunRecord | None]) -> RunRecord:
         """The run at its end; TimeoutError tells what it waits for."""
         try:
@@ -209,54 +242,6 @@ class Testbed:
             return None
         run = self.broker.runs.get(run_id)  # it may have paused since it was read
         return run if run.state is RunState.WAITING else None
-
-
-class _Played:
-    """One run of an agent in processes, the first of which is killed where a moment is given."""
-
-    def __init__(self, testbed: Testbed, victims: Victims, moment: str) -> None:
-        self._testbed = testbed
-        self._victims = victims
-        self._moment = moment
-        folder = Path(mkdtemp(dir=testbed._folder))  # noqa: SLF001 - the same module
-        self._moments = folder / "moments"
-        self._effects = testbed._effects = folder / "effects"  # noqa: SLF001
-
-    def trip(self, started: tuple[str, Desk], timeout: float) -> Trip:
-        """What it came to."""
-        run_id, desk = started
-        with ExitStack() as stack:
-            first = stack.enter_context(self._victims.worker(self._order(self._moment)))
-            worker = first
-
-            def look() -> RunRecord | None:
-                nonlocal worker
-                if worker.code() == KILLED and worker is first:
-                    self._testbed.clock.advance(self._testbed.settings.lease)
-                    worker = stack.enter_context(self._victims.worker(self._order("")))
-                return self._testbed._look(desk, run_id)  # noqa: SLF001 - the same module
-
-            run = self._testbed._ended(run_id, timeout, look)  # noqa: SLF001 - the same module
-            is_met = self._is_met(first)
-        return Trip(
-            self._moment, run.state, run.result, run.errors, Effects(self._effects).counts(),
-            tuple(moments_of(self._moments)), is_met,
-        )  # fmt: skip
-
-    def _is_met(self, first: Victim) -> bool:
-        """Whether the first worker was killed where it should be. At the very end it may still be about to be."""
-        return not self._moment or first.stop() == KILLED
-
-    def _order(self, dies_at: str) -> Order:
-        testbed = self._testbed
-        return Order(
-            testbed.url,
-            testbed.namespace,
-            testbed.settings.to_json(),
-            str(self._moments),
-            str(self._effects),
-            dies_at,
-        )
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from typing import Any, Final
 from ..core.settings import Settings
 from ..worker.main import Worker
 from .clock import MOVABLE
-from .effects import VARIABLE
+from .effects import VARIABLE, watchers
 from .moments import Moments
 
 AGENT: Final = "agent"
@@ -79,12 +79,14 @@ def serve(agent: Any, order: Order) -> None:
     """Works as ordered, until SIGTERM or until the parent is gone."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ[VARIABLE] = order.effects
+    moments = Moments(Path(order.moments), order.dies_at)
+    watchers.append(lambda name: moments.at(f"after effect {name}"))
     worker = Worker(
         order.url,
         namespace=order.namespace,
         settings=Settings.from_json(order.settings),
         rendering=MOVABLE,
-        observer=Moments(Path(order.moments), order.dies_at),
+        observer=moments,
     )
     worker.add(AGENT, agent)
     worker.run()

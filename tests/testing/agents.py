@@ -1,10 +1,11 @@
 """Agents to be tried: each with a way of its own of dealing with a death, right or wrong."""
 
+import os
 from datetime import timedelta
 from typing import Any
 
-from broker import AnswerKind, Doubt, Pending, Run, current_call, gated, long_running, tool
-from broker.testing import effect
+from broker import AnswerKind, Done, Doubt, Pending, Run, current_call, gated, long_running, tool
+from broker.testing import effect, happened
 
 
 async def pay_without_key(euros: int) -> str:
@@ -44,6 +45,27 @@ async def film(room: int) -> Pending:
 async def mail(to: str) -> str:
     effect("mailed")
     return f"mailed {to}"
+
+
+async def was_charged(key: str) -> Done | None:
+    return Done("paid") if happened("charged", key=key) else None
+
+
+@tool(verify=was_charged)
+async def charge_and_tell(euros: int) -> str:
+    effect("charged", key=current_call().key)
+    effect(f"told of {euros}", key=current_call().key)
+    return "paid"
+
+
+async def halving(run: Run[int]) -> Any:
+    """A tool of two effects, of which it looks at the first one only."""
+    return await run.call(charge_and_tell, {"euros": run.input})
+
+
+async def wandering(run: Run[int]) -> Any:
+    """Another step in each process."""
+    return await run.step(abs, run.input, key=f"in {os.getpid()}")
 
 
 async def careless(run: Run[int]) -> Any:

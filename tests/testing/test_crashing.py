@@ -6,24 +6,36 @@ from pathlib import Path
 import pytest
 
 from broker import Answer, Approve, InterruptRecord, InvalidInput, Respond, RunState
-from broker.testing import CrashUnsafe, Testbed, Unanswered, answer, approve, complete, respond
-from broker.testing.crashing import target_of
+from broker.testing import (
+    CrashUnsafe,
+    Testbed,
+    Unanswered,
+    answer,
+    approve,
+    complete,
+    never,
+    respond,
+    wait_until,
+)
+from broker.testing.crashing import Victims, target_of
+from broker.testing.victim import Order
 
 from . import agents
 
 ONE_CALL = [
-    f"{when} {what}"
-    for what in ("lease", "begin 0:pay", "end 0:pay", "finish")
-    for when in ("before", "after")
-]
+    "before lease", "after lease", "before begin 0:pay", "after begin 0:pay", "after effect paid",
+    "before end 0:pay", "after end 0:pay", "before finish", "after finish",
+]  # fmt: skip
 
 
 def test_beyond_22_a_tool_executed_twice_is_found_at_the_moment_it_happens(testbed: Testbed) -> None:
     with pytest.raises(CrashUnsafe) as found:
         testbed.kill_at_every_step(agents.careless, 40)
-    assert found.value.crashes.faults == {"before end 0:pay_without_key": ["'paid' happened twice, not once"]}
+    twice = ["'paid' happened twice, not once"]
+    assert found.value.crashes.faults == {"after effect paid": twice, "before end 0:pay_without_key": twice}
     assert str(found.value) == (
-        "1 of 8 kills change what the agent comes to\n"
+        "2 of 9 kills change what the agent comes to\n"
+        "killed after effect paid: 'paid' happened twice, not once\n"
         "killed before end 0:pay_without_key: 'paid' happened twice, not once"
     )
 
@@ -44,8 +56,10 @@ def test_an_effect_between_two_calls_is_found_at_each_moment_after_it(testbed: T
     with pytest.raises(CrashUnsafe) as found:
         testbed.kill_at_every_step(agents.outside, 40)
     after = [
+        "after effect told the customer",
         "before begin 1:pay",
         "after begin 1:pay",
+        "after effect paid #2",
         "before end 1:pay",
         "after end 1:pay",
         "before finish",
@@ -78,6 +92,35 @@ def test_answers_about_a_call_in_doubt_are_right_where_somebody_looks(testbed: T
         return Respond(payload="mailed ada") if testbed.effects.get("mailed") else Approve()
 
     testbed.kill_at_every_step(agents.mailing, "ada", answers=[answer("mail", look, reason="may_have_run")])
+
+
+def test_a_tool_whose_second_effect_is_lost_is_found(testbed: Testbed) -> None:
+    with pytest.raises(CrashUnsafe) as found:
+        testbed.kill_at_every_step(agents.halving, 40)
+    assert found.value.crashes.faults == {"after effect charged": ["'told of 40' happened never, not once"]}
+
+
+def test_an_agent_that_takes_another_way_each_time_is_told(testbed: Testbed) -> None:
+    with pytest.raises(CrashUnsafe, match="did not come to this moment again") as found:
+        testbed.kill_at_every_step(agents.wandering, 40)
+    begin = next(moment for moment in found.value.crashes.calm.moments if moment.startswith("before begin"))
+    assert begin in found.value.crashes.faults
+
+
+def test_questions_that_nobody_answers_in_time_end_alike_whenever_it_is_killed(testbed: Testbed) -> None:
+    crashes = testbed.kill_at_every_step(agents.cancelling, 7, answers=[never()])
+    assert "Nobody answered in time" in str(crashes.calm.result)
+    assert crashes.calm.effects == {}
+
+
+def test_a_worker_ends_with_the_process_that_started_it(testbed: Testbed, tmp_path: Path) -> None:
+    traces = str(tmp_path / "moments"), str(tmp_path / "effects")
+    victims = Victims(agents.careful, tmp_path / "log")
+    victims.open()
+    with victims.worker(Order(testbed.url, testbed.namespace, {}, *traces)) as worker:
+        victims.close()
+        with pytest.raises(RuntimeError, match="a worker ended with 1"):
+            wait_until(worker.code, what="its end")
 
 
 def test_a_plain_function_is_killed_too(testbed: Testbed) -> None:

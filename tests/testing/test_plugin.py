@@ -21,15 +21,15 @@ def pytest_in(folder: Path, *arguments: str, **env: str) -> subprocess.Completed
 
 def test_beyond_22_a_test_file_of_ten_lines_finds_a_tool_executed_twice(tmp_path: Path) -> None:
     """The first one of the how-to, and what the page says that it prints."""
-    file, expected = next(fences(text_of(PAGE), "python")).body, next(fences(text_of(PAGE), "text")).body
+    (file, expected) = (next(fences(text_of(PAGE), language)).body for language in ("python", "text"))
     assert len([line for line in file.splitlines() if line.strip()]) <= 10
     (tmp_path / "test_pay.py").write_text(file)
     done = pytest_in(tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     printed = [line.removeprefix("E").strip() for line in done.stdout.splitlines()]
-    first, second = expected.splitlines()
+    first, *rest = expected.splitlines()
     assert f"broker.testing.crashing.CrashUnsafe: {first}" in printed
-    assert second in printed
+    assert set(rest) < set(printed)
     assert "1 failed" in done.stdout
 
 

@@ -25,6 +25,7 @@ from broker.testing import (
     edit,
     effect,
     fail,
+    happened,
     late,
     never,
     reject,
@@ -153,10 +154,15 @@ def test_effects_count_once_for_each_key_and_each_time_without_one(testbed: Test
     ]
     assert [effect("mailed"), effect("mailed")] == [True, True]
     assert testbed.effects == {"charged": 2, "mailed": 2}
+    assert [happened("charged"), happened("charged", key="b"), happened("charged", key="c")] == [
+        True,
+        True,
+        False,
+    ]
 
 
 def test_an_effect_outside_a_testbed_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="effect is recorded outside a test"):
+    with pytest.raises(InvalidInput, match="effect is one of a test"):
         effect("charged")
 
 
