@@ -71,7 +71,10 @@ class Trip:
 
 @dataclass(frozen=True, slots=True)
 class Crashes:
-    """What killing at every step came to: the undisturbed run, and one for each moment."""
+    """What killing at every step came to: the undisturbed run, and one for each moment.
+
+    There is none for an agent that dies undisturbed.
+    """
 
     calm: Trip
     trips: tuple[Trip, ...]
@@ -80,6 +83,8 @@ class Crashes:
     def faults(self) -> dict[str, list[str]]:
         """What came out differently, by the moment of the kill."""
         found = {one.killed: one.faults(self.calm) for one in self.trips}
+        if self.calm.state is RunState.DEAD:
+            found["nowhere"] = [f"the run is dead ({'; '.join(self.calm.errors)})"]
         return {moment: faults for moment, faults in found.items() if faults}
 
     def __str__(self) -> str:
@@ -197,14 +202,20 @@ def target_of(agent: Handler) -> Target:
         known, file = bool(module and attribute), None
     else:
         module, attribute = getattr(agent, "__module__", ""), getattr(agent, "__qualname__", "")
-        known, file = (
-            attribute != "" and "<" not in attribute,
-            getattr(sys.modules.get(module), "__file__", None),
-        )
+        there = sys.modules.get(module)
+        known = _found(there, attribute) is agent
+        file = getattr(there, "__file__", None)
     if not known:
-        allowed = "a function of a module, or a text such as 'my_agents:support'"
+        allowed = "a function of a module, or a text such as 'my_agents:support' or 'my_agents:graph.resume'"
         raise InvalidInput("agent", f"({agent!r}) cannot be found by another process", allowed)
     return Target(module, file, attribute, tuple(sys.path))
+
+
+def _found(module: object, attribute: str) -> object:
+    """What another process finds there; a method of an object is not found by the name it has."""
+    for name in attribute.split("."):
+        module = getattr(module, name, None)
+    return module
 
 
 def _times(number: int) -> str:

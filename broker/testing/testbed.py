@@ -147,9 +147,10 @@ class Testbed:
         __tracebackhide__ = True
         with self._victims(agent) as victims:
             calm = self._trip(victims, "", self._start(input, answers, session), timeout)
+            moments = calm.moments if calm.state is not RunState.DEAD else ()
             trips = [
                 self._trip(victims, moment, self._start(input, answers, session), timeout)
-                for moment in calm.moments
+                for moment in moments
             ]
         crashes = Crashes(calm, tuple(trips))
         if crashes.faults:

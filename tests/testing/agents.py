@@ -128,3 +128,21 @@ def blocking(run: Any) -> Any:
         return f"posted to {to}"
 
     return run.call(post, {"to": run.input})
+
+
+class Support:
+    """An agent that is an object, as those of frameworks are."""
+
+    def __init__(self, greeting: str) -> None:
+        self._greeting = greeting
+
+    async def resume(self, run: Run[str]) -> str:
+        return f"{self._greeting}, {run.input}"
+
+
+support = Support("hello")
+
+
+async def failing(_: Run[Any]) -> None:
+    """Comes to nothing."""
+    raise LookupError("no such room")

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -129,7 +130,14 @@ def test_a_plain_function_is_killed_too(testbed: Testbed) -> None:
 
 
 def test_an_agent_may_be_named_by_a_text(testbed: Testbed) -> None:
-    assert testbed.kill_at_every_step(f"{agents.__name__}:careful", 1).calm.result == "paid 1"
+    crashes = testbed.kill_at_every_step(f"{agents.__name__}:support.resume", "ada")
+    assert crashes.calm.result == "hello, ada"
+
+
+def test_an_agent_that_dies_undisturbed_is_told(testbed: Testbed) -> None:
+    with pytest.raises(CrashUnsafe, match=r"killed nowhere: the run is dead \(.*no such room") as found:
+        testbed.kill_at_every_step(agents.failing)
+    assert found.value.crashes.trips == ()
 
 
 def test_a_question_that_nobody_answers_is_told(testbed: Testbed) -> None:
@@ -141,7 +149,8 @@ def test_an_agent_that_only_this_process_has_is_refused(testbed: Testbed) -> Non
     async def local(_: object) -> None:
         """Nothing."""
 
-    for agent in (local, lambda _: None, "no_attribute"):
+    refused: list[Any] = [local, lambda _: None, agents.support, agents.support.resume, "no_attribute"]
+    for agent in refused:
         with pytest.raises(InvalidInput, match=r"agent .* cannot be found by another process"):
             testbed.kill_at_every_step(agent)
 

@@ -15,6 +15,7 @@ from broker import (
     Replayed,
     Run,
     RunState,
+    Worker,
 )
 from broker.testing import (
     Script,
@@ -132,10 +133,7 @@ def test_a_question_about_no_tool_is_known_by_its_kind(testbed: Testbed) -> None
 
 
 def test_a_run_that_dies_is_told_with_its_errors(testbed: Testbed) -> None:
-    async def failing(_: Run[Any]) -> None:
-        raise LookupError("no such room")
-
-    run = testbed.run(failing)
+    run = testbed.run(agents.failing)
     assert run.state is RunState.DEAD
     assert "no such room" in run.errors[-1]
 
@@ -164,6 +162,17 @@ def test_effects_count_once_for_each_key_and_each_time_without_one(testbed: Test
 def test_an_effect_outside_a_testbed_is_refused() -> None:
     with pytest.raises(InvalidInput, match="effect is one of a test"):
         effect("charged")
+
+
+async def test_a_test_of_either_colour_may_use_it(testbed: Testbed) -> None:
+    assert testbed.run(agents.careful, 40).result == "paid 40"
+    assert testbed.run(agents.blocking, "ada").result == "posted to ada"
+
+
+def test_a_worker_that_cannot_serve_is_told(testbed: Testbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Worker, "add", lambda *_: None)
+    with pytest.raises(InvalidInput, match="agents are none"):
+        testbed.run(agents.careful, 40)
 
 
 def test_runs_can_be_started_however_far_the_clock_was_moved(testbed: Testbed) -> None:
