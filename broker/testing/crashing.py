@@ -33,7 +33,7 @@ Handler: TypeAlias = Callable[..., Any] | str
 
 
 class CrashUnsafe(AssertionError):
-    """An agent that comes to something else when its worker is killed; `crashes` has all of it."""
+    """An agent that dies, or comes to something else when its worker is killed; `crashes` has all of it."""
 
     def __init__(self, crashes: "Crashes") -> None:
         self.crashes = crashes
@@ -83,12 +83,12 @@ class Crashes:
     def faults(self) -> dict[str, list[str]]:
         """What came out differently, by the moment of the kill."""
         found = {one.killed: one.faults(self.calm) for one in self.trips}
-        if self.calm.state is RunState.DEAD:
-            found["nowhere"] = [f"the run is dead ({'; '.join(self.calm.errors)})"]
         return {moment: faults for moment, faults in found.items() if faults}
 
     def __str__(self) -> str:
         """A line for each fault, for people."""
+        if self.calm.state is RunState.DEAD:
+            return f"the run is dead without a kill ({'; '.join(self.calm.errors)})"
         faults = self.faults
         lines = [f"killed {moment}: {one}" for moment, several in faults.items() for one in several]
         return "\n".join([f"{len(faults)} of {len(self.trips)} kills change what the agent comes to", *lines])
@@ -101,7 +101,6 @@ class Victims:
         self._target = target_of(agent)
         self._log = log
         self._reports: queue.Queue[dict[str, Any]] = queue.Queue()
-        self._pid = 0
         with log.open("wb") as err:
             self._process = subprocess.Popen(  # noqa: S603 - our own program
                 [sys.executable, "-m", f"{__package__}.victim"],

@@ -61,12 +61,12 @@ class Testbed:
         self.answered: list[Spoken] = []
         """What was said to the answers of the last run."""
         self._stack = ExitStack()
-        self._folder = self._effects = Path()
+        self._folder = self._world = self._effects = Path()
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             self._folder = Path(stack.enter_context(TemporaryDirectory(prefix="broker-test-")))
-            self._effects = self._folder / "effects"
+            self._world = self._effects = self._folder / "effects"
             stack.enter_context(_environment(VARIABLE, str(self._effects)))
             stack.callback(self.clock.close)
             stack.enter_context(self.broker)
@@ -82,7 +82,7 @@ class Testbed:
     def effects(self) -> dict[str, int]:
         """How often each `effect` happened: once for each key, and each time without one.
 
-        In this test so far; while an agent is killed at every step, and after it, in the last of its runs.
+        In this test so far; while an agent is killed at every step, in the run at hand.
         """
         return dict(Effects(self._effects).counts())
 
@@ -153,7 +153,7 @@ class Testbed:
                 for moment in moments
             ]
         crashes = Crashes(calm, tuple(trips))
-        if crashes.faults:
+        if crashes.faults or calm.state is RunState.DEAD:
             raise CrashUnsafe(crashes)
         return crashes
 
@@ -184,6 +184,7 @@ class Testbed:
             yield victims
         finally:
             victims.close()
+            self._effects = self._world
 
     def _start(self, given: JSON, answers: Sequence[Script], session: str) -> tuple[str, Desk]:
         started = self.broker.start(AGENT, given, session=session)

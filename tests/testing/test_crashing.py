@@ -46,6 +46,7 @@ def test_beyond_22_an_effect_under_its_key_is_one_effect(testbed: Testbed) -> No
     assert (crashes.calm.state, crashes.calm.result) == (RunState.FINISHED, "paid 40")
     assert [one.killed for one in crashes.trips] == ONE_CALL
     assert all(one.effects == {"paid": 1} for one in crashes.trips)
+    assert testbed.effects == {}  # it was no run of this process
 
 
 def test_a_key_that_changes_with_the_attempt_is_found(testbed: Testbed) -> None:
@@ -75,20 +76,24 @@ def test_a_result_that_depends_on_the_attempt_is_found(testbed: Testbed) -> None
 
 def test_R04_an_agent_that_asks_and_waits_comes_to_the_same_whenever_it_is_killed(testbed: Testbed) -> None:
     answers = [approve("cancel_*"), complete("film", "v-9")]
-    crashes = testbed.kill_at_every_step(agents.booking, [7, 8], answers=answers)
-    assert crashes.calm.result == ["cancelled 7", "cancelled 8", "v-9"]
-    assert crashes.calm.effects == {"cancelled 7": 1, "cancelled 8": 1, "filming": 1}
+    crashes = testbed.kill_at_every_step(agents.booking, [7], answers=answers)
+    assert crashes.calm.result == ["cancelled 7", "v-9"]
+    assert crashes.calm.effects == {"cancelled 7": 1, "filming": 1}
     assert {"after suspend", "before suspend #2", "before handle film"} <= set(crashes.calm.moments)
 
 
-def test_answers_about_a_call_in_doubt_are_right_where_somebody_looks(testbed: Testbed) -> None:
+def test_a_wrong_yes_about_a_call_in_doubt_is_found(testbed: Testbed) -> None:
     with pytest.raises(CrashUnsafe, match="killed before end c1: 'mailed' happened twice"):
         testbed.kill_at_every_step(agents.mailing, "ada", answers=[approve("mail")])
+
+
+def test_a_result_for_a_call_in_doubt_that_never_ran_is_found(testbed: Testbed) -> None:
     with pytest.raises(CrashUnsafe) as found:
         testbed.kill_at_every_step(agents.mailing, "ada", answers=[respond("mail", "mailed ada")])
-    # Nobody looked: where it had not happened yet, it never does.
     assert found.value.crashes.faults == {"after begin c1": ["'mailed' happened never, not once"]}
 
+
+def test_somebody_who_looks_before_he_answers_a_doubt_does_no_harm(testbed: Testbed) -> None:
     def look(_: InterruptRecord) -> Answer:
         return Respond(payload="mailed ada") if testbed.effects.get("mailed") else Approve()
 
@@ -135,7 +140,7 @@ def test_an_agent_may_be_named_by_a_text(testbed: Testbed) -> None:
 
 
 def test_an_agent_that_dies_undisturbed_is_told(testbed: Testbed) -> None:
-    with pytest.raises(CrashUnsafe, match=r"killed nowhere: the run is dead \(.*no such room") as found:
+    with pytest.raises(CrashUnsafe, match=r"the run is dead without a kill \(.*no such room") as found:
         testbed.kill_at_every_step(agents.failing)
     assert found.value.crashes.trips == ()
 
