@@ -1,4 +1,4 @@
-"""What a test left behind on its server. Imports nothing of ours.
+"""What a test left behind on its server. Imports `store`.
 
 Every key belongs to a namespace, and nothing that a promise rests on carries a time to live: both are seen best
 from the server's side, after each test.
@@ -7,6 +7,8 @@ from the server's side, after each test.
 from collections.abc import Collection, Iterator
 from typing import Any, Final, Protocol
 
+from ..store.connect import Options, sync_client
+
 MAY_EXPIRE: Final = frozenset({":sweeper"})
 """Keys, by what follows the hash tag, that may carry a time to live: the sweeper's lease ends with its holder."""
 
@@ -14,6 +16,7 @@ _LIFETIMES: Final = (
     "local ms = {} for i, key in ipairs(KEYS) do ms[i] = redis.call('PTTL', key) end return ms"
 )
 _AT_ONCE: Final = 500
+_SECONDS: Final = 10.0
 
 
 class Executes(Protocol):
@@ -38,6 +41,18 @@ def leaked_keys(
             elif lifetime >= 0 and name.partition("}")[2] not in may_expire:
                 found.append(f"{name} expires by itself, in {lifetime} ms")
     return sorted(found)
+
+
+def remove_namespaces(url: str, namespaces: Collection[str]) -> None:
+    """Deletes every key of these namespaces, and nothing else. Safe to repeat."""
+    client = sync_client(url, Options(), _SECONDS)
+    try:
+        for name in namespaces:
+            for pattern in (f"{{{name}:*", f"{{{name}}}*"):
+                for key in client.scan_iter(pattern, count=_AT_ONCE):
+                    client.unlink(key)
+    finally:
+        client.close()
 
 
 def _keys(client: Executes) -> Iterator[tuple[list[str], list[int]]]:

@@ -14,7 +14,7 @@ LONGEST: Final = 0.05
 """Bounds of the seconds between two looks, which begin short and grow."""
 
 
-def wait_until(fact: Callable[[], T], timeout: float = 10.0, *, what: str = "") -> T:
+def wait_until(fact: Callable[[], T | None], timeout: float = 10.0, *, what: str = "") -> T:
     """The first true thing that `fact` returns. Raises TimeoutError after `timeout` seconds, naming `what`."""
     end, pause = time.monotonic() + timeout, SHORTEST
     while not (found := fact()):

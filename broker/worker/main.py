@@ -25,6 +25,7 @@ from ..store.commands import sweep
 from ..store.commands.runs import Leased, Token
 from ..store.connect import FAULTS, SyncClient
 from ..store.keys import Pool
+from ..store.scripts import Rendering
 from ..telemetry import Observer
 from .bells import Bells
 from .handlers import Agent, Handler
@@ -52,6 +53,7 @@ class Worker:
         self, url: str | None = None, *, namespace: str = "default", queue: str = "agents", concurrency: int = 32,
         build: str | None = None, client: Any = None, settings: Settings | None = None, name: str | None = None,
         sweeps: bool = True, drain: timedelta = timedelta(seconds=25), observer: Observer | None = None,
+        rendering: Rendering | None = None,
     ) -> None:  # fmt: skip
         check_range("concurrency", concurrency, 1, MOST_CONCURRENT)
         given: dict[str, Any] = {
@@ -59,6 +61,7 @@ class Worker:
             "client": client,
             "settings": settings,
             "observer": observer,
+            "rendering": rendering,
         }
         self.broker: AsyncBroker = AsyncBroker(url, **given)
         self._blocking = Broker(url, **given)  # opens when a plain function first needs it

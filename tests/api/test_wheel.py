@@ -48,6 +48,10 @@ def test_the_command_is_broker(wheel: zipfile.ZipFile) -> None:
     assert "[console_scripts]\nbroker = broker.cli:main" in read(wheel, ".dist-info/entry_points.txt")
 
 
+def test_pytest_finds_the_fixtures(wheel: zipfile.ZipFile) -> None:
+    assert "[pytest11]\nbroker = broker.testing.plugin" in read(wheel, ".dist-info/entry_points.txt")
+
+
 def test_the_core_needs_three_packages(metadata: Message) -> None:
     needs = metadata.get_all("Requires-Dist") or []
     core = sorted(need for need in needs if "extra ==" not in need)

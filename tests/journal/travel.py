@@ -5,16 +5,13 @@ at which a worker may die, and dies at one of them where it is told to.
 """
 
 import json
-import os
-import signal
 import sys
-from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
 from broker import Done, Doubt, Pending, Run, Worker, current_call, gated, long_running, tool
-from broker.telemetry import Observation, Silent
+from broker.testing.moments import Moments
 from tests.journal.asked import call
 from tests.worker.fleet import QUICK
 
@@ -24,37 +21,6 @@ TURNS: Final = (
 )
 SAID: Final = ["found rooms", "booked 7", "paid 40", "mailed ada", "film of 7"]
 """What the tools say to the model, however often the worker dies."""
-WATCHED: Final = frozenset({"lease", "begin", "end", "handle", "suspend", "finish"})
-
-
-class Moments(Silent):
-    """Names the moments of a process: before and after each call to the server, before and after each effect."""
-
-    def __init__(self, folder: Path, dies_at: str = "") -> None:
-        self.folder = folder
-        self.dies_at = dies_at
-        self._seen: Counter[str] = Counter()
-
-    def at(self, moment: str) -> None:
-        """This moment is there. The first of a name has no number."""
-        self._seen[moment] += 1
-        name = moment if self._seen[moment] == 1 else f"{moment} #{self._seen[moment]}"
-        with (self.folder / "moments").open("a") as lines:
-            lines.write(f"{name}\n")
-        if name == self.dies_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def sent(self, calls: Sequence[Observation], /) -> None:
-        self._note("before", calls)
-
-    def told(self, calls: Sequence[Observation], /) -> None:
-        self._note("after", calls)
-
-    def _note(self, when: str, calls: Sequence[Observation]) -> None:
-        for one in calls:
-            if one.op in WATCHED:
-                about = one.operation_id if one.op in ("begin", "end", "handle") else ""
-                self.at(f"{when} {one.op} {about}".strip())
 
 
 class World:
@@ -142,7 +108,7 @@ def handler(world: World, moments: Moments) -> Callable[[Run[Any]], Awaitable[li
 
 def worker(url: str, namespace: str, folder: Path, dies_at: str = "") -> Worker:
     """A worker of this agent."""
-    moments = Moments(folder, dies_at)
+    moments = Moments(folder / "moments", dies_at)
     made = Worker(url, namespace=namespace, settings=QUICK, observer=moments)
     made.add("travel", handler(World(folder), moments))
     return made
