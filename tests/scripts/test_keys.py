@@ -310,6 +310,25 @@ def test_letters_where_a_number_counts_are_named(world: World) -> None:
     assert fault.key == world.key("interrupt", one)
 
 
+@shows_guard("whole-record")
+def test_P2_a_record_that_lacks_what_others_rest_on_is_named(world: World) -> None:
+    """It was found out in the middle of the writes: an interrupt without its run left a line of history, and no answer."""
+    place, (one,) = world.asked()
+    key, said = world.key("interrupt", one), world.say(one)
+    whole = world.client.get(key)
+    for field in ("run", "session", "queue", "kind", "audience"):
+        world.client.set(key, changed_record(whole, **{field: None}))
+        before = world.snapshot()
+        (fault,) = faults(lambda: world.all(answers.answer(world.p, [said])))
+        assert fault.key == key
+        assert changed(before, world.snapshot()) == []
+    world.client.set(key, whole)
+    for field in ("session", "queue", "agent", "seq", "fence", "tries", "left"):
+        poke(world.client, world.key("run", place.run), **{field: None})
+        (fault,) = faults(lambda: world.all(answers.answer(world.p, [said])))
+        assert fault.key == world.key("run", place.run)
+
+
 @shows_guard("texts")
 def test_a_record_of_other_than_texts_is_named(world: World) -> None:
     """P7: a number or a map where a text belongs, or bytes behind the record, is the record's fault."""
