@@ -55,7 +55,9 @@ async def test_a_pinned_run_is_for_its_build(broker: AsyncBroker, serve: Serve) 
     assert (await ended(broker, new.run_id)).holder == "w-2"
 
 
-async def test_P5_runs_may_end_while_their_worker_says_that_it_is_full(broker: AsyncBroker, serve: Serve) -> None:
+async def test_P5_runs_may_end_while_their_worker_says_that_it_is_full(
+    broker: AsyncBroker, serve: Serve
+) -> None:
     """It is woken for both agents at once, has room for one, and that one ends soon. Off: the second look at the room:
     it waited for the end of nothing, for ever.
     """
