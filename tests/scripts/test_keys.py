@@ -312,7 +312,7 @@ def test_letters_where_a_number_counts_are_named(world: World) -> None:
 
 @shows_guard("whole-record")
 def test_P2_a_record_that_lacks_what_others_rest_on_is_named(world: World) -> None:
-    """It was found out in the middle of the writes: an interrupt without its run left a line of history, and no answer."""
+    """It was found out in the middle of the writes: without its run, a line of history was left and no answer."""
     place, (one,) = world.asked()
     key, said = world.key("interrupt", one), world.say(one)
     whole = world.client.get(key)

@@ -58,9 +58,7 @@ async def test_a_pinned_run_is_for_its_build(broker: AsyncBroker, serve: Serve) 
 async def test_P5_runs_may_end_while_their_worker_says_that_it_is_full(
     broker: AsyncBroker, serve: Serve
 ) -> None:
-    """It is woken for both agents at once, has room for one, and that one ends soon. Off: the second look at the room:
-    it waited for the end of nothing, for ever.
-    """
+    """It is woken for both agents at once and has room for one, which ends soon. Off: the second look at the room."""
     serve(one=done, two=done, options={"concurrency": 1})
     for _ in range(100):
         both = await asyncio.gather(*(broker.start(agent, session="s") for agent in ("one", "two")))

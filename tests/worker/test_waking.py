@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 import pytest
@@ -71,7 +72,7 @@ async def test_P9_what_a_full_worker_was_woken_for_and_did_not_take_wakes_anothe
         other = await waiting.worker(f"other {said!r}")
         bells._bell.said.append(said)
         await bells.leave()
-        await await_until(lambda: other._bell.said)
+        await await_until(partial(getattr, other._bell, "said"))
 
 
 async def test_P9_a_full_worker_is_in_no_set(broker: AsyncBroker, waiting: Waiting) -> None:
