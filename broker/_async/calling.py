@@ -149,7 +149,10 @@ class Calling:
         )
         reset = CURRENT.set(call)
         try:
-            value = await invoke(tool.function, (), running.arguments, tool.timeout)
+            given = check_json(
+                "arguments", running.arguments
+            )  # a tool may change its own, and no record with it
+            value = await invoke(tool.function, (), given, tool.timeout)
             if isinstance(value, Pending):
                 return self._pending(tool, value)
             result = Result(value=plain(value))

@@ -1,6 +1,7 @@
 """`import` and `export`: interrupt files of swink into pauses of runs, and pauses into files."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -101,8 +102,11 @@ async def export(
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
-    path = to / f"{session}{SUFFIX}" if to.is_dir() else to
     try:
+        path = to / f"{session}{SUFFIX}" if to.is_dir() else to
+        # A whole file takes the place of what has its name: of a device or a pipe nothing would be left.
+        if path.exists() and not path.is_file():
+            raise InvalidInput("--to", "is there and no file", "a file or a folder")
         write_whole(path, data)
     except OSError as error:
         reason = error.strerror or type(error).__name__
@@ -128,7 +132,7 @@ def _found(files: list[str], session: str | None) -> tuple[dict[str, bytes], lis
             raise InvalidInput("file", "has no name that tells a session", f"SESSION{SUFFIX}, or --session")
         if name in found:
             raise InvalidInput("file", "is the second one of its session", "one file for each session")
-        if session is None and name not in FileStore(path.parent).sessions() and path.exists():
+        if session is None and name not in FileStore(path.parent).sessions() and _is(path.exists):
             orphans.append(name)
         else:
             found[name] = _bytes(path)
@@ -136,8 +140,18 @@ def _found(files: list[str], session: str | None) -> tuple[dict[str, bytes], lis
 
 
 def _paths(files: list[str]) -> list[Path]:
-    given = [Path(name) for name in files]
-    return [one for path in given for one in (sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path])]
+    found: list[Path] = []
+    for path in map(Path, files):
+        found += sorted(path.glob(f"*{SUFFIX}")) if _is(path.is_dir) else [path]
+    return found
+
+
+def _is(asked: Callable[[], bool]) -> bool:
+    """What a path says of itself; no, where nobody can look: reading it tells why."""
+    try:
+        return asked()
+    except OSError:
+        return False
 
 
 def _bytes(path: Path) -> bytes:

@@ -45,7 +45,9 @@ class Bells:
         return self._bell.ring
 
     def waits(self, pools: Iterable[Pool]) -> None:
-        """Notes that the worker is about to say that it waits for runs of these pools."""
+        """Notes that the worker is about to say that it waits for runs of these pools, and to look."""
+        if not self._waits:
+            self._bell.said.clear()  # it came after the worker had left, and another one was woken for it
         self._waits.update((p, pool) for p in self._link.space.all() for pool in pools)
 
     async def rung(self, most: int) -> list[Offer]:
@@ -58,19 +60,25 @@ class Bells:
         offers: list[Offer] = []
         while self._bell.said and len(offers) < most:
             offer = Offer.parse(self._bell.said.popleft())
-            if offer is not None and (there := self._waits & self._of(offer.pool)):
+            if offer is not None and (there := self._waits & self._places([offer])):
                 offers.append(offer)
                 self._waits -= there
         return offers
 
-    def _of(self, pool: Pool) -> set[tuple[Partition, Pool]]:
-        return {(p, pool) for p in self._link.space.all()}
+    def _places(self, offers: Iterable[Offer]) -> set[tuple[Partition, Pool]]:
+        """Where the name of this worker was taken out for some runs."""
+        space = self._link.space
+        return {(p, one.pool) for one in offers if (p := space.of_id(one.run)) is not None}
 
     async def leave(self) -> None:
         """Says that the worker has no room. For what it was woken for in the same moment another one is woken."""
         waits, self._waits = self._waits, set()
+        said = [Offer.parse(one) for one in self._bell.said]
         self._bell.said.clear()
-        for p in {p for p, _ in waits}:
-            here = [pool for at, pool in waits if at == p]
-            if late := await self._link.fetch(wakes.wait_no_more(p, here, self._name)):
-                await self._link.run_all(wakes.ring_ready(p, late, 1))
+        unheard = waits if None in said else self._places(filter(None, said))
+        for p in {p for p, _ in waits | unheard}:
+            late = {pool for at, pool in unheard if at == p}
+            if here := [pool for at, pool in waits if at == p]:
+                late.update(await self._link.fetch(wakes.wait_no_more(p, here, self._name)))
+            if late:
+                await self._link.run_all(wakes.ring_ready(p, list(late), 1))

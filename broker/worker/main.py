@@ -185,8 +185,9 @@ class Worker:
                     try:
                         if free <= 0:
                             await bells.leave()
-                            ends = [stopped, *self._tasks.values()]
-                            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                            if len(self._tasks) >= self.concurrency:  # some may have ended meanwhile
+                                ends = [stopped, *self._tasks.values()]
+                                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
                         else:
                             waits = await self._look(ready, bells, free, renewer, waits=waits)
                     except (Corrupt, Unavailable) as error:

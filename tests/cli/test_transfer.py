@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,10 @@ FAULTS: dict[str, tuple[list[str], int]] = {
     "an unknown session": (["export", "s_404"], UNKNOWN),
     "an unknown run": (["export", "th_2", "--run", "run_of_none"], UNKNOWN),
     "a session that is no file name": (["export", "a/b"], INVALID),
+    "a name too long to read": (["import", f"{'x' * 300}.interrupt.json"], INVALID),
     "nowhere to write": (["export", "th_2", "--to", "/nowhere/a.json"], INVALID),
+    "a name too long to write": (["export", "th_2", "--to", "x" * 300], INVALID),
+    "what is there and no file": (["export", "th_2", "--to", "pipe"], INVALID),
 }
 
 
@@ -131,12 +135,14 @@ def test_what_goes_wrong_is_said(
     monkeypatch.chdir(folder)
     (folder / "a.interrupt.json").write_bytes(FILE)
     (folder / "b.interrupt.json").write_bytes(FILE)
+    os.mkfifo(folder / "pipe")
     words, code = FAULTS[name]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(FILE)))
     told = cli(*words, "--json")
     assert (told.code, told.out) == (code, "")
     assert told.fault["exit_code"] == code
     assert broker.fleet().open == before
+    assert (folder / "pipe").is_fifo()
 
 
 def test_what_has_no_form_in_swink_says_what_is_missing(cli: Cli, ask: Ask) -> None:

@@ -55,6 +55,17 @@ async def test_a_pinned_run_is_for_its_build(broker: AsyncBroker, serve: Serve) 
     assert (await ended(broker, new.run_id)).holder == "w-2"
 
 
+async def test_P5_runs_may_end_while_their_worker_says_that_it_is_full(
+    broker: AsyncBroker, serve: Serve
+) -> None:
+    """It is woken for both agents at once and has room for one, which ends soon. Off: the second look at the room."""
+    serve(one=done, two=done, options={"concurrency": 1})
+    for _ in range(100):
+        both = await asyncio.gather(*(broker.start(agent, session="s") for agent in ("one", "two")))
+        for run in both:
+            assert (await ended(broker, run.run_id)).state is RunState.FINISHED
+
+
 async def test_no_more_runs_than_its_concurrency(broker: AsyncBroker, serve: Serve) -> None:
     running, most = 0, 0
     let_go = asyncio.Event()

@@ -21,7 +21,10 @@ local function list(i, number)
   local f = i.f
   local name = f.queue .. ':' .. f.kind .. ':' .. (f.tool or '')
   place(SEG.open, name, i.id, number)
-  if number then place(SEG.lists, nil, name) else named[key(SEG.open, name)] = { key(SEG.lists), name } end
+  if number then return place(SEG.lists, nil, name) end
+  local lists = key(SEG.lists)
+  need(lists, 'set')
+  named[key(SEG.open, name)] = { lists, name }
 end
 
 -- What the history says of an end: the answer with its reason, where there was one, and why else.

@@ -128,17 +128,20 @@ local function unpacked(name, packed, least)
   return said
 end
 
--- What a script relies on in a record: a state that it knows, and digits where it counts.
+-- What a script relies on in a record: a state that it knows, what names its keys, and digits where it counts.
 local function trust(r)
   local f = r.f
   if not STATES[r.kind][f.state] then error({ 'corrupt', r.key, 'record in a state of another version' }) end --@guard known-state
-  local numbers
+  local numbers, whole
   if r.kind == SEG.run then
+    whole = f.agent and f.seq and f.fence and f.tries and f.left and (f.lease_until or f.state ~= RUN.LEASED)
     numbers = (f.seq or '') .. (f.fence or '') .. (f.tries or '') .. (f.left or '') .. (f.lease_until or '')
       .. (f.ready_at or '') .. (f.priority or '') .. (f.entries or '') .. (f.bytes or '') .. (f.cut or '')
   else
+    whole = f.run and f.kind and f.audience
     numbers = (f.seq or '') .. (f.number or '') .. (f.deadline or '')
   end
+  if not (whole and f.session and f.queue) then error({ 'corrupt', r.key, 'record with a part missing' }) end --@guard whole-record
   if string.find(numbers, '[^%d-]') then error({ 'corrupt', r.key, 'record with letters for a number' }) end --@guard numbers
 end
 

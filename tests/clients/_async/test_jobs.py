@@ -105,6 +105,26 @@ async def test_a_job_is_known_before_it_starts_and_its_handle_after(
     assert len(studio.jobs) == 1
 
 
+async def test_a_tool_may_change_what_it_is_given_and_no_record_changes_with_it(
+    timed: AsyncBroker, clock: Clock
+) -> None:
+    """Its question is written behind it. Off: the copy in `_made`."""
+
+    @long_running
+    async def render(scenes: list[str]) -> Pending:
+        scenes.append("a dog")
+        return Pending(handle="j-1")
+
+    async def handler(run: Run[Any]) -> Any:
+        return await run.call(render, {"scenes": ["a cat"]}, call_id="c1")
+
+    agent = Agent(timed, clock, handler)
+    assert await agent.start() is RunState.WAITING
+    action = (await agent.asked())["c1"].interrupt.action
+    assert action is not None
+    assert action.arguments == {"scenes": ["a cat"]}
+
+
 async def test_B62_a_completion_counts_once(agent: Agent, studio: Studio) -> None:
     """A15: the second one is told who was first; the same one again is a repeat; also when the run has gone on.
 

@@ -106,6 +106,26 @@ def test_a_job_is_known_before_it_starts_and_its_handle_after(
     assert len(studio.jobs) == 1
 
 
+def test_a_tool_may_change_what_it_is_given_and_no_record_changes_with_it(
+    timed: Broker, clock: Clock
+) -> None:
+    """Its question is written behind it. Off: the copy in `_made`."""
+
+    @long_running
+    def render(scenes: list[str]) -> Pending:
+        scenes.append("a dog")
+        return Pending(handle="j-1")
+
+    def handler(run: Run[Any]) -> Any:
+        return run.call(render, {"scenes": ["a cat"]}, call_id="c1")
+
+    agent = Agent(timed, clock, handler)
+    assert agent.start() is RunState.WAITING
+    action = (agent.asked())["c1"].interrupt.action
+    assert action is not None
+    assert action.arguments == {"scenes": ["a cat"]}
+
+
 def test_B62_a_completion_counts_once(agent: Agent, studio: Studio) -> None:
     """A15: the second one is told who was first; the same one again is a repeat; also when the run has gone on.
 
