@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from broker import Run, Worker, current_call
-from tests.journal.travel import Moments, World
+from broker.testing.moments import Moments
+from tests.journal.travel import World
 from tests.worker.fleet import QUICK
 
 from .script import play
@@ -19,7 +20,7 @@ PATIENT: Final = QUICK.model_copy(update={"tries": 9})
 
 def worker(url: str, namespace: str, folder: Path, dies_at: str = "") -> Worker:
     """A worker with the agent of these tests."""
-    moments, world = Moments(folder, dies_at), World(folder)
+    moments, world = Moments(folder / "moments", dies_at), World(folder)
 
     async def lookup(name: str) -> str:
         known = current_call()
