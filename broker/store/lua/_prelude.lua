@@ -136,6 +136,7 @@ local function trust(r)
   if r.kind == SEG.run then
     numbers = (f.seq or '') .. (f.fence or '') .. (f.tries or '') .. (f.left or '') .. (f.lease_until or '')
       .. (f.ready_at or '') .. (f.priority or '') .. (f.entries or '') .. (f.bytes or '') .. (f.cut or '')
+      .. (f.handed or '')
   else
     numbers = (f.seq or '') .. (f.number or '') .. (f.deadline or '')
   end
