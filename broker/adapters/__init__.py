@@ -1,0 +1,1 @@
+"""Agent frameworks and job systems whose runs the broker keeps: one module each, imported by its users only."""
