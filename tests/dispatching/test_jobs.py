@@ -1,11 +1,12 @@
 """Runs go on in jobs, each a process of its own, without a worker: approved, denied, edited, completed, killed."""
 
 import asyncio
-import signal
+import queue
 import subprocess
 import sys
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,34 +25,41 @@ from broker import (
 )
 from broker.adapters.functions import Dispatcher, Job, go_on, go_on_blocking
 from broker.testing import RunningServer
-from tests.worker.fleet import LEASE, ROOT, ended, run_when
+from tests.worker.fleet import ROOT, ended, run_when
 
 from .agents import ASYNC, BLOCKING, effects
 
 Start = Callable[..., Dispatcher]
 Jobs = asyncio.Queue[Job]
+AGAIN = timedelta(seconds=4)
 
 
 class Processes:
-    """A job system that starts a process for each job. The first job for each of `kills` is killed at that step."""
+    """A job system that starts a process for each job. Those of `steps` wait at a step, one after the other."""
 
     def __init__(self, url: str, namespace: str, stack: ExitStack) -> None:
         self._place, self._stack = (url, namespace), stack
-        self.kills: list[str] = []
-        self.killed: list[int] = []
+        self.steps: list[str] = []
         self.pids: list[int] = []
+        self._stopping: queue.Queue[tuple[str, subprocess.Popen[str]]] = queue.Queue()
 
     def start(self, job: Job) -> None:
-        """Starts a process for a job, and kills it where it is its turn."""
-        step = [self.kills.pop(0)] if self.kills else []
+        """Starts a process for a job."""
+        step = [self.steps.pop(0)] if self.steps else []
         words = [sys.executable, "-m", "tests.dispatching.programs.job", *self._place, job.run_id, *step]
         process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         self._stack.callback(self._end, process)
         self.pids.append(process.pid)
-        if step and process.stdout is not None:
-            assert process.stdout.readline().strip() == f"at {step[0]}"
-            process.send_signal(signal.SIGKILL)
-            self.killed.append(process.pid)
+        if step:
+            self._stopping.put((step[0], process))
+
+    def kill(self) -> int:
+        """Kills the next process that waits at its step; its id."""
+        step, process = self._stopping.get(timeout=20)
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() == f"at {step}"
+        process.kill()
+        return process.pid
 
     @staticmethod
     def _end(process: "subprocess.Popen[str]") -> None:
@@ -111,16 +119,16 @@ async def test_R03_a_job_that_is_killed_is_made_again_and_the_effect_is_not(
     broker: AsyncBroker, dispatch: Start, processes: Processes, tmp_path: Path, step: str
 ) -> None:
     """Before it has the run, when it has it, and after the effect."""
-    dispatch(to=processes.start, agents=["refunder"], again=LEASE)
+    dispatch(to=processes.start, agents=["refunder"], again=AGAIN)
     started = await broker.start("refunder", {"folder": str(tmp_path), "amount": 5}, session="s")
     paused = await run_when(broker, started.run_id, RunState.WAITING)
-    processes.kills.append(step)
+    processes.steps.append(step)
     assert (await broker.inbox.answer(paused.interrupt_ids[0], Approve())).ok
+    killed = await asyncio.to_thread(processes.kill)
     run = await ended(broker, started.run_id)
     assert run.result["said"] == "refunded 5"
     assert len(effects(tmp_path)) == 1
-    assert len(processes.killed) == 1
-    assert run.result["pid"] not in processes.killed
+    assert run.result["pid"] != killed
     assert run.errors == () if step == "start" else "lease_lost" in run.errors[0]
 
 
