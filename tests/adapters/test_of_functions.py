@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
@@ -51,11 +52,14 @@ class System:
         self.pids: list[int] = []
 
     def worker(self) -> "subprocess.Popen[bytes]":
-        """Starts a worker; it is killed at the end."""
+        """Starts a worker."""
+        return self.start(["-m", *COMMANDS[self.name]], ROOT, {})
+
+    def start(self, words: list[str], cwd: Path, environ: dict[str, str]) -> "subprocess.Popen[bytes]":
+        """Starts a program in Python; it is killed at the end."""
         process = subprocess.Popen(
-            [sys.executable, "-m", *COMMANDS[self.name]], cwd=ROOT, env=self._environ,
-            stdout=subprocess.DEVNULL,
-        )  # fmt: skip
+            [sys.executable, *words], cwd=cwd, env=self._environ | environ, stdout=subprocess.DEVNULL
+        )
         self._stack.callback(process.wait)
         self._stack.callback(process.kill)
         self.pids.append(process.pid)
@@ -211,3 +215,27 @@ async def test_jobs_that_are_sent_five_times_have_one_effect(
     await await_until(lambda: not system.waiting, 20, what="every job was looked at")
     assert (run.result["said"], run.errors, run.fence) == (f"{VERBS[system.name]} 5", (), 2)
     assert len(effects(tmp_path)) == 1
+
+
+PAGE = re.compile(r"<!-- file: (\S+) -->\n```python\n(.*?)```", re.DOTALL)
+
+
+async def test_the_programs_of_the_page_run(
+    system: System, server: RunningServer, used_namespaces: list[str], tmp_path: Path
+) -> None:
+    """As they stand in docs/howto/job-systems.md: a worker and a dispatcher."""
+    used_namespaces.append("airline")
+    for name, text in PAGE.findall((ROOT / "docs/howto/job-systems.md").read_text()):
+        (tmp_path / name).write_text(text)
+    module = f"{system.name}_jobs"
+    commands = {
+        "celery": ["-m", "celery", "-A", module, "worker", "--pool", "solo", "--loglevel", "ERROR"],
+        "arq": ["-m", "arq", f"{module}.WorkerSettings"],
+    }
+    for words in (commands[system.name], [f"{module}.py"]):
+        system.start(words, tmp_path, {"BROKER_URL": server.url, "JOBS_URL": system.url})
+    async with AsyncBroker(server.url, namespace="airline", by=Principal.local("me")) as broker:
+        started = await broker.start("airline", "R7", session="s_1")
+        paused = await run_when(broker, started.run_id, RunState.WAITING)
+        assert (await broker.inbox.answer(paused.interrupt_ids[0], Approve())).ok
+        assert (await ended(broker, started.run_id)).result == "cancelled R7"
