@@ -223,13 +223,16 @@ PAGE = re.compile(r"<!-- file: (\S+) -->\n```python\n(.*?)```", re.DOTALL)
 async def test_the_programs_of_the_page_run(
     system: System, server: RunningServer, used_namespaces: list[str], tmp_path: Path
 ) -> None:
-    """As they stand in docs/howto/job-systems.md: a worker and a dispatcher."""
+    """As they stand in docs/howto/job-systems.md: a worker and a dispatcher.
+
+    Celery's command takes BROKER_URL for its own server where it is not told of another.
+    """
     used_namespaces.append("airline")
     for name, text in PAGE.findall((ROOT / "docs/howto/job-systems.md").read_text()):
         (tmp_path / name).write_text(text)
     module = f"{system.name}_jobs"
     commands = {
-        "celery": ["-m", "celery", "-A", module, "worker", "--pool", "solo", "--loglevel", "ERROR"],
+        "celery": ["-m", "celery", "--broker", system.url, "-A", module, "worker", "--pool", "solo"],
         "arq": ["-m", "arq", f"{module}.WorkerSettings"],
     }
     for words in (commands[system.name], [f"{module}.py"]):
