@@ -8,8 +8,8 @@ import typer
 
 from ..core.limits import JSON, LIMITS
 from ..errors import InvalidInput, UnknownId
+from ..interop._files import write_whole
 from ..interop.swink import SUFFIX, BrokerStore, FileStore, read_interrupt, write_interrupt
-from ..interop.swink.files import write_whole
 from .given import read_span
 from .invocation import Invocation
 from .screen import count

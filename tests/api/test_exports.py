@@ -14,7 +14,7 @@ import broker
 from broker import interop
 
 FROZEN = Path(__file__).with_name("exports.txt").read_text().split()
-SYSTEMS = [found.name for found in iter_modules(interop.__path__)]
+SYSTEMS = [found.name for found in iter_modules(interop.__path__) if not found.name.startswith("_")]
 DOORS = {"": broker, **{f"{name}.": import_module(f"broker.interop.{name}") for name in SYSTEMS}}
 each_door = pytest.mark.parametrize("door", DOORS.values(), ids=lambda door: door.__name__)
 

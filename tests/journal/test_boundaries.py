@@ -135,7 +135,11 @@ async def serve(trip: Trip) -> AsyncGenerator[Callable[[], Worker]]:
 async def test_the_list_of_moments_is_all_of_them(trip: Trip, serve: Callable[[], Worker]) -> None:
     serve()
     assert (await trip.ended()).result == travel.SAID
-    seen = (trip.folder / "moments").read_text().splitlines()
+    noted = trip.folder / "moments"
+    await await_until(
+        lambda: "after finish" in noted.read_text().splitlines()
+    )  # we are told before its worker is
+    seen = noted.read_text().splitlines()
     assert sorted(seen) == sorted(every_moment())
     assert sorted(name for name, _, _ in trip.world.done()) == sorted(EFFECTS.values())
 

@@ -4,8 +4,6 @@ Optional fields that are null read as absent, as serde reads them, and are writt
 """
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Self
 
@@ -18,6 +16,7 @@ from ...core.limits import JSON, LIMITS
 from ...core.models import Action
 from ...core.shape import Model, slots
 from ...errors import InvalidInput
+from .._files import write_whole
 
 U32: Final = 2**32 - 1
 U64: Final = 2**64 - 1
@@ -82,16 +81,8 @@ class Checkpoint(Model):
 
     def dump(self, path: str | Path) -> None:
         """Writes the file whole or not at all. Safe to repeat."""
-        to = Path(path)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=to.parent, delete=False) as draft:
-            try:
-                json.dump(self.to_json(), draft, ensure_ascii=False, separators=(",", ":"))
-                draft.flush()
-                os.fsync(draft.fileno())
-                Path(draft.name).replace(to)
-            except BaseException:
-                Path(draft.name).unlink(missing_ok=True)
-                raise
+        text = json.dumps(self.to_json(), ensure_ascii=False, separators=(",", ":"))
+        write_whole(Path(path), text.encode())
 
 
 def _bytes(given: JSON) -> bytes:

@@ -83,8 +83,9 @@ class Interrupted(BaseException):
         match self.kind:
             case ApprovalPending():
                 return Interrupt(reason="tool_call", action=_action(self.payload), **fields)
-            case ScheduledPause():
-                return Interrupt(reason=self.kind.TAG, **fields)
+            case ScheduledPause():  # nobody has to decide it in time: it waits
+                waits = {} if "expires_at" in asked else {"expires_in": None}
+                return Interrupt(reason=self.kind.TAG, **(waits | fields))
             case _:
                 return Interrupt(**fields)
 

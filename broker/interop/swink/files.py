@@ -1,16 +1,14 @@
 """swink's own store: a folder with `{session_id}.jsonl` and, while it is interrupted, `{session_id}.interrupt.json`."""
 
 import asyncio
-import contextlib
-import os
-import tempfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
 from ...core.models import InterruptState
 from ...embedded.locks import exclusive
 from ...errors import UnknownId
+from .._files import flush, write_whole
 from .snapshots import SUFFIX, check_session_id, read_interrupt, write_interrupt
 from .stores import InterruptStore
 
@@ -85,7 +83,7 @@ class FileStore(InterruptStore):
             path.unlink()
         except FileNotFoundError:
             return False
-        _flush(self._folder)
+        flush(self._folder)
         return True
 
     async def _locked(self, session: str, work: Callable[[], T]) -> T:
@@ -96,33 +94,3 @@ class FileStore(InterruptStore):
                 return work()
 
         return await asyncio.to_thread(locked)
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file so that its readers see the old one or this one, also after a power cut."""
-    with _beside(path) as (file, name):
-        with os.fdopen(file, "wb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
-        Path(name).replace(path)
-    _flush(path.parent)
-
-
-@contextlib.contextmanager
-def _beside(path: Path) -> Generator[tuple[int, str]]:
-    file, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        yield file, name
-    finally:
-        Path(name).unlink(missing_ok=True)
-
-
-def _flush(folder: Path) -> None:
-    """The folder's own entries onto the disk, where folders can be opened for that."""
-    with contextlib.suppress(PermissionError):
-        opened = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)

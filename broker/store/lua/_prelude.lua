@@ -358,19 +358,23 @@ end
 
 local function each(decide)
   local replies, decided = {}, whole(decide)
-  for n = 1, N do
-    cursor = stop + 1
-    stop = cursor + tonumber(ARGV[cursor])
-    local fine, reply = pcall(decided)
-    if fine then
-      commit()
-    else
-      reply = reason(reply)
-      forget()
+  local through, fault = pcall(function()
+    for n = 1, N do
+      cursor = stop + 1
+      stop = cursor + tonumber(ARGV[cursor])
+      local fine, reply = pcall(decided)
+      if fine then
+        commit()
+      else
+        reply = reason(reply)
+        forget()
+      end
+      replies[n] = reply
     end
-    replies[n] = reply
-  end
+  end)
+  -- Also where the call breaks off: what its items before that did is whole.
   flush()
+  if not through then error(fault, 0) end
   if stirred then redis_call(PUBLISH, TAG .. SEG.stir, '') end --@guard stir
   return replies
 end

@@ -30,7 +30,7 @@ from broker.store.commands import reads
 from broker.testing import RunningServer
 from tests.clients.asking import ADA, BEN, refund, render
 from tests.clock import MOVABLE, Clock
-from tests.features.bells import rung
+from tests.features.bells import rung, waiting
 from tests.worker.fleet import QUICK, ROOT, ended, run_when
 
 Connect = Callable[..., Any]
@@ -185,15 +185,16 @@ async def test_X10_answers_of_a_session_come_in_the_order_they_were_accepted(
     paused = await broker.suspend("a", *(refund(n, name) for n, name in enumerate(names)), session="s")
     other = await connect(by=BEN)
     order = [2, 0, 1]
-    for n in order:
-        assert await rung(broker, "bell", b"run") == []
-        assert isinstance(await other.inbox.answer(paused.interrupt_ids[n], Approve()), Accepted)
+    with waiting(broker) as workers:
+        for n in order:
+            assert workers.woken_for() == []
+            assert isinstance(await other.inbox.answer(paused.interrupt_ids[n], Approve()), Accepted)
+        assert workers.woken_for() == [paused.run_id], "one release"
     accepted = [paused.interrupt_ids[n] for n in order]
     record = [one.interrupt_id for one in await broker.history("s") if one.event == "resolved"]
     assert record == accepted
     told = await rung(broker, "dispositions", b"interrupt")
     assert told == accepted
-    assert await rung(broker, "bell", b"run") == [paused.run_id], "one release"
     assert [run.id for run in await broker.queue("agents").lease(("a",), limit=5)] == [paused.run_id]
 
 

@@ -169,6 +169,14 @@ async def test_other_answers_to_a_scheduled_pause_let_it_go_on(broker: AsyncBrok
     assert await enter(broker, run_id, graph.resume) == ["quote", "pay", "ship"]
 
 
+async def test_a_scheduled_pause_waits_for_as_long_as_it_takes(broker: AsyncBroker) -> None:
+    """Off: the deadline that other questions have."""
+    started = await broker.start("support", [], session="th_2")
+    await enter(broker, started.run_id, Shop().graph(pause_before=("pay",)).resume)
+    record = await asked(broker)
+    assert record.deadline is None
+
+
 async def test_a_scheduled_pause_that_is_given_up_runs_nothing(broker: AsyncBroker) -> None:
     """Nothing that happens by itself approves. Off: `_check_scheduled`."""
     shop = Shop()
