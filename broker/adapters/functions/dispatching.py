@@ -29,6 +29,8 @@ log: logging.Logger = logging.getLogger("broker")
 AT_ONCE = 32
 PAUSE_SECONDS = 0.5
 LEAVE_SECONDS = 1.0
+MOST_SENDING = timedelta(seconds=30)
+"""How long making one job may take; the next ones wait meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,7 @@ class Dispatcher:
             f"{run}-{handed.nonce}", handed.times,
         )  # fmt: skip
         try:
-            await invoke(self._to, (job,), {}, self._again)
+            await invoke(self._to, (job,), {}, min(self._again, MOST_SENDING))
         except asyncio.CancelledError:
             with suppress(BrokerError, TimeoutError):
                 async with asyncio.timeout(LEAVE_SECONDS):
@@ -149,7 +151,8 @@ class Dispatcher:
         except Exception as error:  # noqa: BLE001 - whatever another system raises must not end the others
             # The text may hold what the other system was given, such as its credentials.
             log.warning("dispatcher %s: no job for run %s: %s", self.name, run, type(error).__name__)
-            await hands.take_back(handed, self.name, self._link.settings.backoff_first)
+            with suppress(BrokerError):  # it comes back all the same, only later
+                await hands.take_back(handed, self.name, self._link.settings.backoff_first)
 
     # Being there -----------------------------------------------------------------------------------------------
 
