@@ -21,6 +21,7 @@ CATALOGUE: Final[dict[str, str]] = {
     "expire": "an interrupt past its deadline ends as its policy says",
     "fail": "an attempt at a run ends as failed",
     "finish": "a run is closed with its result",
+    "hand": "a ready run is handed to a job of another system",
     "handle": "what a long-running call returned at its start is recorded",
     "lease": "a ready run is leased",
     "move": "a run is taken to another queue",

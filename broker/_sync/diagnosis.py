@@ -38,7 +38,7 @@ def why(link: Link, p: Partition, run_id: str) -> Why:
     known = Known(
         run, from_ms(link.server_now() // 1000), _interrupts(link, p, run),
         {audience: watchers.readers(audience) for audience in facts.AUDIENCES}, alive, watchers.sweeper, place.ahead,
-        place.ready_at, place.kept_until, _history(link, p, run),
+        place.ready_at, place.kept_until, _history(link, p, run), place.is_handed,
     )  # fmt: skip
     return explain(known)
 

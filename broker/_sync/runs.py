@@ -25,7 +25,7 @@ from ..store.keys import Partition, Pool
 from ._runtime import Stopped
 from .diagnosis import why
 from .link import Link
-from .ready import Ready
+from .ready import Leases
 from .run import Run
 from .waiting import wait_for
 
@@ -306,7 +306,7 @@ class Queue:
             for agent in agents
             for b in dict.fromkeys((build, ""))
         ]
-        runs = [Run[Any](self._link, one) for one in Ready(self._link).lease(pools, limit, holder)]
+        runs = [Run[Any](self._link, one) for one in Leases(self._link).take(pools, limit, holder)]
         taken: list[Run[Any]] = []
         unread = [run for run in runs if not run._is_ready()]  # noqa: SLF001 - the same house
         needs = self._link.fetch(read_all([run._needs() for run in unread]))  # noqa: SLF001

@@ -28,6 +28,7 @@ class Known:
     ready_at: datetime | None = None
     kept_until: datetime | None = None
     history: Sequence[HistoryEntry] = ()
+    is_handed: bool = False
 
     @property
     def pool(self) -> str:
@@ -64,7 +65,9 @@ def explain(known: Known) -> Why:
         case RunState.WAITING:
             told = _waiting(known)
         case RunState.READY:
-            told = _back_off(known) if known.ready_at else _ready(known)
+            told = (
+                _handed(known) if known.is_handed else _back_off(known) if known.ready_at else _ready(known)
+            )
         case RunState.LEASED:
             told = _leased(known)
         case RunState.DEAD:
@@ -162,6 +165,15 @@ def _ready(known: Known) -> dict[str, Any]:
     full = "the worker for it has no room" if count == 1 else f"all {count} workers for it have no room"
     reason = f"It is ready{before}, and {full}."
     return told | {"reason": reason, "remedy": "Wait, or start more workers."}
+
+
+def _handed(known: Known) -> dict[str, Any]:
+    lost = "Nothing is to be done; a job that is lost is made again."
+    return {
+        "cause": Cause.JOB, "holder": known.run.holder, "next_timer": known.ready_at, "timer": "it is handed out again",
+        "reason": f"{known.run.holder} handed it to a job, which has not taken it yet.",
+        "remedy": lost if known.sweeper else SWEEPER_REMEDY,
+    }  # fmt: skip
 
 
 def _back_off(known: Known) -> dict[str, Any]:

@@ -18,6 +18,7 @@ class Cause(StrEnum):
 
     ANSWER = "answer"
     BACK_OFF = "back_off"
+    JOB = "job"
     WORKER = "worker"
     LEASE = "lease"
     OPERATOR = "operator"

@@ -7,7 +7,7 @@ import inspect
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -20,6 +20,8 @@ from ..errors import InvalidInput
 
 Handler = Callable[[Any], Any]
 """An async function of a `Run`, or a plain one of a blocking run."""
+
+R = TypeVar("R", Run[Any], BlockingRun[Any])
 
 SHARED = ("input", "metadata", "state", "interrupts", "cut", "checkpointed", "_old")
 
@@ -40,10 +42,15 @@ class Agent:
             raise InvalidInput("handler", "cannot be called", "a function of one Run, async or not")
         return cls(name, handler, _adapter(handler))
 
-    async def call(self, run: Run[Any], blocking: BlockingLink) -> Any:
-        """What the handler returns. A plain function runs in a thread, so that it may block."""
+    def read(self, run: R) -> R:
+        """The run, with its input as the type that the handler names. Raises `InvalidInput` where it does not fit."""
         if self.adapter is not None:
             run.input = _read(self.adapter, run.input)
+        return run
+
+    async def call(self, run: Run[Any], blocking: BlockingLink) -> Any:
+        """What the handler returns. A plain function runs in a thread, so that it may block."""
+        self.read(run)
         if inspect.iscoroutinefunction(self.handler) or inspect.iscoroutinefunction(
             type(self.handler).__call__
         ):

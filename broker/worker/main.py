@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from .._async.client import AsyncBroker
-from .._async.ready import Ready
+from .._async.ready import Leases
 from .._async.run import Run
 from .._sync.client import Broker
 from ..core.fleet import WorkerInfo
@@ -174,7 +174,7 @@ class Worker:
     async def _work(self, renewer: Renewer) -> None:
         link, stop = self.broker._link, self._stop  # noqa: SLF001 - the same house
         assert stop is not None  # noqa: S101 - set by serve
-        ready, waits = Ready(link), False
+        ready, waits = Leases(link), False
         stopped = asyncio.create_task(stop.wait())
         async with Bells.of(link, self.queue, self.name) as bells:
             self._bells = bells
@@ -200,12 +200,12 @@ class Worker:
                     async with asyncio.timeout(LEAVE_SECONDS):
                         await bells.leave()
 
-    async def _look(self, ready: Ready, bells: Bells, free: int, renewer: Renewer, *, waits: bool) -> bool:
+    async def _look(self, ready: Leases, bells: Bells, free: int, renewer: Renewer, *, waits: bool) -> bool:
         """Takes what is ready; where nothing is, waits and takes what it is woken for. Whether to wait next."""
         pools = self._pools()
         if waits:
             bells.waits(pools)
-        taken = await self._take(ready.lease(pools, free, self.name, waits=waits), renewer)
+        taken = await self._take(ready.take(pools, free, self.name, waits=waits), renewer)
         if waits and not taken:
             await self._take(ready.accept(await bells.rung(free), self.name), renewer)
         return taken < free

@@ -109,7 +109,7 @@ CALLS: Final[dict[str, Call]] = {
     **FLEETS,
 }  # fmt: skip
 
-NEW_EACH_TIME: Final = {"start", "suspend", "adopt", "take", "lease", "renew", "seen"}
+NEW_EACH_TIME: Final = {"start", "suspend", "adopt", "take", "lease", "hand", "renew", "seen"}
 """Calls that, made again as a whole, are another one: without a key, or about what is there only once."""
 NEW_WORK: Final = {
     "start", "start under a key", "adopt", "suspend", "suspend instead", "suspend what was answered",

@@ -5,7 +5,8 @@ from contextlib import aclosing
 from typing import Any, Final
 
 from broker import AsyncBroker, Interrupt, OnExpiry, Respond, Worker
-from broker.store.keys import meta_key
+from broker._async.ready import Hands
+from broker.store.keys import Pool, meta_key
 from broker.testing import await_until
 from tests.clock import MOVABLE
 from tests.records import fields
@@ -96,6 +97,12 @@ def until(w: World) -> int:
     return int(fields(w.redis.get(w.p.key("run", w.run_id))).get("lease_until", 0))
 
 
+async def hand(w: World) -> str:
+    """A dispatcher hands a run to a job."""
+    handed = await Hands(w.faulty._link, HOUR).take([Pool("agents", "a")], 1, "d")
+    return " ".join(f"{one.offer.run == w.run_id} {one.times}" for one in handed)
+
+
 async def two_asked(w: World) -> None:
     """For readers of a group that is there."""
     await asked(w, approval(1, "a"), approval(2, "b"))
@@ -132,6 +139,7 @@ FLEETS: Final[dict[str, Call]] = {
     "collect history": Call("collect", history_kept_long_enough, sweep, ("swept",)),
     "keep the dead": Call("sweep", dead, sweep, ("swept",)),
     "register": Call("register", nothing, register, ("came",)),
+    "hand": Call("hand", ready, hand, ("True 1",)),
     "renew": Call("renew", ready, renew, ("renewed",)),
     "seen": Call("seen", two_asked, follow, ("a b",)),
     "open": Call("check", nothing, open_another, ("of 1",)),

@@ -40,6 +40,8 @@ def tour(w: World) -> None:
     w.do(sweep.register(w.p, "w", b"record"))
     w.do(sweep.register(w.p, "w", b""))
     w.adopt(w.place("adopted"))
+    w.start(w.place("handed"))
+    w.hand(w.place("handed"))
     one = unread(w)
     w.client.execute_command("XTRIM", w.key("interrupts"), "MAXLEN", 0)
     w.ring(one)
@@ -199,6 +201,7 @@ def every_step(w: World) -> dict[str, Callable[[], object]]:
         "withdraw": lambda: w.withdraw(place),
         "finish": lambda: w.finish(held["finish"]),
         "fail": lambda: w.fail(held["fail"]),
+        "hand": lambda: w.hand(w.place("ready")),
         "release": lambda: w.release(held["release"]),
         "suspend": lambda: w.ask(held["suspend"], approval("c3")),
         "lease": lambda: w.lease(w.place("ready"), "n2"),

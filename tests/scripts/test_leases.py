@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 from broker.errors import StaleLease
+from broker.store.commands import runs
 from tests.records import poke
 
 from .guarded import shows_guard
 from .rows.runs import dead
 from .snapshot import changed
-from .world import World, approval
+from .world import POOL, World, approval
 
 
 def test_a_late_worker_writes_nothing(world: World) -> None:
@@ -154,3 +155,35 @@ def test_the_last_twenty_reasons_of_failure_are_kept(world: World) -> None:
         world.fail(world.leased(place, f"n{n}"))
         poke(world.client, world.key("run", place.run), tries="0")
     assert world.client.llen(world.key("errors", place.run)) == 20
+
+
+def test_a_run_that_is_handed_again_and_again_waits_twice_as_long_each_time(world: World) -> None:
+    """Up to sixteen times; whoever leases it begins anew, and no try is counted for a job that was lost."""
+    place = world.place()
+    world.start(place)
+    waits = []
+    for n in range(7):
+        assert world.hand(place, f"h{n}") == n + 1
+        waits.append(round((int(world.field("run", place.run, "ready_at")) - world.now()) / 30_000_000))
+        world.forward(seconds=30 * waits[-1] + 1)
+        assert world.reclaim(place) == "offered"
+    assert waits == [1, 2, 4, 8, 16, 16, 16]
+    lease = world.leased(place)
+    assert world.field("run", place.run, "tries") == "1"
+    world.release(lease)
+    assert world.hand(place, "h8") == 1
+
+
+def test_a_run_that_was_handed_is_in_no_list_until_its_time_is_over(world: World) -> None:
+    """And may be moved and withdrawn meanwhile: its job finds nothing to do then."""
+    place = world.place()
+    world.start(place)
+    world.hand(place)
+    ready = runs.ready_runs(world.p, [POOL], 10)
+    assert world.read(ready) == ()
+    assert world.move(place, "night").ok
+    assert world.read(ready) == ()
+    assert world.withdraw(place, 0).ok
+    assert world.lease(place) is None
+    world.forward(minutes=2)
+    assert world.reclaim(place) == "nothing"

@@ -147,6 +147,12 @@ class World:
         self.start(place)
         return place, self.leased(place)
 
+    def hand(self, place: Place, nonce: str = "h1") -> int | None:
+        """Hands a run to a job; how often it has been."""
+        span = timedelta(seconds=30)
+        made = runs.hand(self.p, [(place.run, place.pool)], nonces=[nonce], holder="d", span=span)
+        return self.do(made)
+
     def finish(self, lease: Leased) -> str:
         """Finishes a run under a lease; its state after."""
         return self.do(runs.finish(lease, by=b"", result=b"result"))

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from broker import AsyncBroker, BlockingRun, Cancel, Interrupt, InterruptState, Reject, Run, RunState, Worker
-from broker._async.ready import Ready
+from broker._async.ready import Leases
 from broker.store.commands.runs import Offer, records_of
 from broker.store.keys import Pool
 from broker.testing import await_until
@@ -192,13 +192,13 @@ async def test_what_was_read_ahead_of_another_pause_is_not_gone_on_from(broker: 
     link = broker._link
     p, pool = link.space.partition(0), Pool("agents", "a", "")
     before = Offer(paused.run_id, pool, (await link.fetch(records_of(p, [paused.run_id])))[paused.run_id])
-    (leased,) = await Ready(link)._try(p, [before], "one")
+    (leased,) = await Leases(link)._try(p, [before], "one")
     assert leased.ahead is not None
     run: Run[Any] = Run(link, leased)
     await run.load()
     again = await run.suspend(Interrupt(), state=state("second"))
     await broker.inbox.answer(again.interrupt_ids[0], Cancel())
-    (leased,) = await Ready(link)._try(p, [before], "two")
+    (leased,) = await Leases(link)._try(p, [before], "two")
     assert leased.ahead is None
     run = Run(link, leased)
     await run.load()

@@ -30,6 +30,8 @@ class Place:
     is_listed_dead: bool
     kept_until: datetime | None
     ready_at: datetime | None
+    is_handed: bool = False
+    """Whether it is on its way to a job of another system."""
 
 
 def read_place(p: Partition, run: str, pool: Pool) -> Read[Place]:
@@ -50,8 +52,9 @@ def read_place(p: Partition, run: str, pool: Pool) -> Read[Place]:
             before = [text(one) for one in best or ()]
             ahead = before.index(run) if run in before else MOST_AHEAD
         until = None if kept is None else moment(str(int(float(kept))))
-        ready_at = text((readable(packed, p.key("run", run)) or {}).get("ready_at", b""))
-        return Place(ahead, timed is not None, dead is not None, until, moment(ready_at))
+        fields = readable(packed, p.key("run", run)) or {}
+        ready_at = moment(text(fields.get("ready_at", b"")))
+        return Place(ahead, timed is not None, dead is not None, until, ready_at, "nonce" in fields)
 
     return Read(commands, decode, forgiving=True)
 

@@ -166,6 +166,28 @@ def lease(p: Partition, wanted: Sequence[tuple[str, Pool, str]], *, nonces: Sequ
     return Command("lease", p, items, decode)
 
 
+def hand(
+    p: Partition, wanted: Sequence[tuple[str, Pool]], *, nonces: Sequence[str], holder: str, span: timedelta
+) -> Command[int | None]:
+    """How often each run of `wanted` has been handed to a job since its last lease; None for one that is not to be.
+
+    Nobody is told of it until `span` is over, and twice as long each time; whoever knows its id may lease it.
+    """
+
+    def decode(_: int, reply: Reply) -> int | None:
+        return int(reply[1]) if text(reply[0]) == "handed" else None
+
+    items = tuple(
+        Item(
+            (p.key("run", run), p.key("ready", pool), p.key("timers")),
+            (run, nonce, holder, micros(span)),
+            About(run=run),
+        )
+        for (run, pool), nonce in zip(wanted, nonces, strict=True)
+    )
+    return Command("hand", p, items, decode)
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A ready run, as it was a moment ago: what it takes to lease it, and to read ahead what it goes on from."""

@@ -137,6 +137,7 @@ local function trust(r)
     whole = f.agent and f.seq and f.fence and f.tries and f.left and (f.lease_until or f.state ~= RUN.LEASED)
     numbers = (f.seq or '') .. (f.fence or '') .. (f.tries or '') .. (f.left or '') .. (f.lease_until or '')
       .. (f.ready_at or '') .. (f.priority or '') .. (f.entries or '') .. (f.bytes or '') .. (f.cut or '')
+      .. (f.handed or '')
   else
     whole = f.run and f.kind and f.audience
     numbers = (f.seq or '') .. (f.number or '') .. (f.deadline or '')

@@ -12,7 +12,8 @@ return each(function()
   if f.state == RUN.LEASED and f.nonce == nonce then return { 'leased', cmsgpack.pack(f) } end
   local over = f.state == RUN.LEASED and tonumber(f.lease_until) <= now
   if f.state ~= RUN.READY and not over then return { 'nothing', f.state } end --@guard lease-state
-  if f.ready_at and tonumber(f.ready_at) > now then return { 'nothing', f.state } end --@guard back-off
+  -- What was handed to a job has a nonce, and waits for that job only.
+  if f.ready_at and not f.nonce and tonumber(f.ready_at) > now then return { 'nothing', f.state } end --@guard back-off
   if over then note_error(r, 'lease_lost', f.holder or '') end
   place(SEG.ready, pool_of(r), id, false)
   if tonumber(f.tries) >= TRIES then --@guard lease-tries
@@ -22,6 +23,7 @@ return each(function()
   move(r, 'lease', RUN.LEASED)
   f.fence, f.tries = sum(f.fence, 1), sum(f.tries, 1)
   f.nonce, f.holder, f.lease_until, f.ready_at = nonce, some(holder), int(now + tonumber(lease)), nil
+  f.handed = nil
   -- Handed out, not spent: only finish or the next suspension spends an answer.
   f.shown = f.fresh
   place(SEG.timers, nil, 'r ' .. id, f.lease_until)

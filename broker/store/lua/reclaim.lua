@@ -15,7 +15,7 @@ local function reclaim(id, pause)
   end
   if f.state == RUN.READY and f.ready_at then
     if tonumber(f.ready_at) > now then return { 'nothing' } end --@guard offer-time
-    f.ready_at = nil
+    f.ready_at, f.nonce = nil, nil
     touch(r)
     place(SEG.timers, nil, 'r ' .. id, false)
     offer(r)

@@ -44,7 +44,7 @@ return each(function()
   place(SEG.ready, pool_of(r), id, false)
   place(SEG.dead, nil, id, false)
   place(SEG.timers, nil, 'r ' .. id, false)
-  f.ready_at = nil
+  f.ready_at, f.nonce = nil, nil
   move(r, 'withdraw', RUN.WITHDRAWN)
   close_run(r, RUN.WITHDRAWN, by, op, why)
   return { 'accepted', f.state }

@@ -5,7 +5,7 @@ from broker.store.commands.runs import Leased, Place
 
 from ..world import World
 from .case import Case, of_run, row, told
-from .runs import dead, finished, out_of_tries, stranger
+from .runs import dead, finished, handed, out_of_tries, stranger
 
 # lease
 
@@ -60,6 +60,12 @@ def _(w: World) -> Case:
     return of_run(w, place, lambda: taken(w, place, "n2"))
 
 
+@row("lease", "run", "ready", "handed to a job, whose time is not over")
+def _(w: World) -> Case:
+    place = handed(w)
+    return of_run(w, place, lambda: taken(w, place, "n1"))
+
+
 @row("lease", "run", "ready", "too many attempts", guards="lease-tries")
 def _(w: World) -> Case:
     place, lease = w.started()
@@ -96,6 +102,64 @@ def _(w: World) -> Case:
 def _(w: World) -> Case:
     place = w.place()
     return of_run(w, place, lambda: taken(w, place, "n1"))
+
+
+# hand
+
+
+def given(w: World, place: Place, nonce: str = "h2") -> str:
+    """What one who hands a run to a job is told."""
+    return "nothing" if w.hand(place, nonce) is None else "handed"
+
+
+@row("hand", "run", "ready", "free")
+def _(w: World) -> Case:
+    place = w.place()
+    w.start(place)
+    return of_run(w, place, lambda: given(w, place))
+
+
+@row("hand", "run", "ready", "the same nonce")
+def _(w: World) -> Case:
+    place = handed(w)
+    return of_run(w, place, lambda: given(w, place, "h1"))
+
+
+@row("hand", "run", "ready", "handed to a job already", guards="hand-once")
+def _(w: World) -> Case:
+    place = handed(w)
+    return of_run(w, place, lambda: given(w, place))
+
+
+@row("hand", "run", "ready", "its back-off is not over")
+def _(w: World) -> Case:
+    place, lease = w.started()
+    w.fail(lease, pause=5)
+    return of_run(w, place, lambda: given(w, place))
+
+
+@row("hand", "run", "leased", "whatever", guards="hand-state")
+def _(w: World) -> Case:
+    place, _lease = w.started()
+    return of_run(w, place, lambda: given(w, place))
+
+
+@row("hand", "run", "waiting", "whatever")
+def _(w: World) -> Case:
+    place, _ids = w.asked()
+    return of_run(w, place, lambda: given(w, place))
+
+
+@row("hand", "run", "finished", "whatever")
+def _(w: World) -> Case:
+    place, _lease = finished(w)
+    return of_run(w, place, lambda: given(w, place))
+
+
+@row("hand", "run", "none", "whatever")
+def _(w: World) -> Case:
+    place = w.place()
+    return of_run(w, place, lambda: given(w, place))
 
 
 # renew, release, fail: under a lease

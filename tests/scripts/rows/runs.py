@@ -47,6 +47,14 @@ def out_of_tries(w: World) -> Place:
     return place
 
 
+def handed(w: World) -> Place:
+    """A run that was handed to a job of another system, under the nonce `h1`."""
+    place = w.place()
+    w.start(place)
+    assert w.hand(place) == 1
+    return place
+
+
 def stranger(lease: Leased) -> Leased:
     """The same lease number with another nonce."""
     return replace(lease, token=replace(lease.token, nonce="stranger"))

@@ -7,7 +7,7 @@ from broker.store.commands.runs import Place
 
 from ..world import POOL, World, approval
 from .case import Case, of_call, of_interrupt, of_run, row, said
-from .runs import dead, each, finished, out_of_tries
+from .runs import dead, each, finished, handed, out_of_tries
 
 GROUP = str(Audience.APPROVALS)
 
@@ -217,6 +217,19 @@ def _(w: World) -> Case:
 def _(w: World) -> Case:
     place, lease = w.started()
     w.fail(lease, pause=5)
+    return of_run(w, place, lambda: reclaimed(w, place))
+
+
+@row("reclaim", "run", "ready", "handed to a job, whose time is over")
+def _(w: World) -> Case:
+    place = handed(w)
+    w.forward(seconds=31)
+    return of_run(w, place, lambda: reclaimed(w, place))
+
+
+@row("reclaim", "run", "ready", "handed to a job, whose time is not over")
+def _(w: World) -> Case:
+    place = handed(w)
     return of_run(w, place, lambda: reclaimed(w, place))
 
 
