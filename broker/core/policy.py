@@ -161,10 +161,14 @@ def _match(pending: Sequence[PendingToolCall], calls: dict[str, Action]) -> None
 
 
 def _same(call: PendingToolCall, action: Action) -> bool:
-    """Whether a pending call is this action: equal bytes are equal values, and others may be (1.0 and 1)."""
-    if call.tool_name == action.tool and body(call.arguments) == body(action.arguments):
+    """Whether a pending call is this action: equal bytes are equal values, and others may be (1.0 and 1).
+
+    A call whose arguments are null has none.
+    """
+    given = {} if call.arguments is None and action.arguments == {} else call.arguments
+    if call.tool_name == action.tool and body(given) == body(action.arguments):
         return True
-    return action_digest(call.tool_name, call.arguments) == action.digest
+    return action_digest(call.tool_name, given) == action.digest
 
 
 def check_schema(schema: dict[str, JSON]) -> None:

@@ -63,6 +63,8 @@ class Decision(Model):
     @classmethod
     def all_of(cls, decisions: Mapping[str, JSON]) -> tuple[Self, ...]:
         """The decisions of a map from call id to `approve` or `deny`."""
+        if not isinstance(decisions, Mapping):
+            raise InvalidInput("decisions", "is no object", "an object from call id to approve or deny")
         found = []
         for call_id, word in decisions.items():
             try:

@@ -181,12 +181,14 @@ class BrokerStore(InterruptStore):
                     offers=(OFFERS[0], *OFFERS[2:]), expires_in=self._expires_in,
                 )
             ]  # fmt: skip
+        # A call without arguments is made with none of them, whichever way swink wrote that: as such it is asked about.
         return [
             ApprovalRequest(
-                id=call.tool_call_id, name=call.tool_name, arguments=call.arguments, requires_approval=True
+                id=call.tool_call_id, name=call.tool_name, requires_approval=True,
+                arguments={} if call.arguments is None else call.arguments,
             ).interrupt(expires_in=self._expires_in)
             for call in state.pending_tool_calls
-        ]
+        ]  # fmt: skip
 
     async def _run(self, session: str, run_id: str | None) -> tuple[str, int] | None:
         """The run that holds the session's interrupt and the number of its pause."""

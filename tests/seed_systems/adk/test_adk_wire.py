@@ -190,6 +190,10 @@ def test_a_word_that_is_no_decision_is_refused(word: Any) -> None:
         adk.Decision.all_of({"7": word})
     approved, denied = adk.Decision.all_of({"7": "approve", "8": "deny"})
     assert (approved.answer, denied.answer) == (Approve(), Reject(reason="denied"))
+    nobodys: Any
+    for nobodys in (None, [], "approve"):
+        with pytest.raises(InvalidInput, match="decisions"):
+            adk.Decision.all_of(nobodys)
 
 
 @pytest.mark.row("A14")

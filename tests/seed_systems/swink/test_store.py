@@ -53,6 +53,33 @@ async def test_S1_a_file_comes_out_of_the_broker_byte_for_byte(broker: AsyncBrok
         assert write_interrupt(state) == data
 
 
+@pytest.mark.row("S1")
+async def test_S1_an_imported_call_without_arguments_is_the_one_that_runs(broker: AsyncBroker) -> None:
+    """Its `arguments` are null in the file, and none when it is made: what was approved is what runs.
+
+    Off: the `{}` in `_questions`; the run was dead then, as one whose call differs from its record.
+    """
+
+    def shell(cmd: str) -> str:
+        return cmd
+
+    def now() -> str:
+        return "noon"
+
+    paused = await BrokerStore(broker).import_file("th_2", FILE)
+    for one in paused.interrupt_ids:
+        assert (await broker.inbox.answer(one, Approve())).ok
+    async with broker.take(paused.run_id) as run:
+        assert run.state is not None
+        assert [call.arguments for call in run.state.pending_tool_calls] == [{"cmd": "make deploy"}, None]
+        wanted = [
+            {"id": call.tool_call_id, "name": call.tool_name, "arguments": call.arguments}
+            for call in run.state.pending_tool_calls
+        ]
+        told: list[Any] = await run.calls(wanted, [shell, now])
+        assert [one["content"] for one in told] == ["make deploy", "noon"]
+
+
 @pytest.mark.row("S4", "S9")
 async def test_S4_S9_a_key_is_an_active_interrupt_until_it_is_cleared(
     broker: AsyncBroker, connect: Connect, server: RunningServer
