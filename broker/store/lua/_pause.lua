@@ -96,6 +96,7 @@ local function carry(r, seq, mode, keep, shown, op, by)
       set(i, 'asked', i.f.asked or i.f.seq)
       set(i, 'seq', seq)
       set(i, 'mode', mode)
+      set(i, 'build', r.f.build) --@guard carry-build
       if unread then fresh[#fresh + 1] = id end
     else
       set(i, 'spent', NOW)

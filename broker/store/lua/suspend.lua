@@ -63,6 +63,7 @@ return each(function()
   local operation, refusal = permit(r, a)
   if not operation then return refusal end
   local f = r.f
+  if a.nonce then set(r, 'build', a.build ~= '' and a.build or nil) end --@guard suspend-build
   local ids, fresh = carry(r, a.seq, a.mode, a.kept, shown, a.op, a.by)
   if f.state == RUN.LEASED then unlease(r) end
   move(r, operation, RUN.WAITING)
