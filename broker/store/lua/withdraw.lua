@@ -3,12 +3,12 @@
 -- KEYS  per item: run, calls, active, timers, retention, history, counter, ready, pools, bell, dispositions, dead,
 --       open; per interrupt of the run: interrupt, open_queue, open_tool, open_kind, unseen (default and verdict where
 --       the policy is a default answer)
--- ARGV  per item: size, run, op, sequence, by, reason
+-- ARGV  per item: size, run, op, sequence, by, reason, how its open interrupts end (a state)
 -- Reply per item: accepted state | replayed state | unknown | conflict | settled state (closed or another sequence)
 --@use _calls
 --@use _interrupts
 return each(function()
-  local id, op, seq, by, reason = arg(), arg(), arg(), arg(), arg()
+  local id, op, seq, by, reason, ends = arg(), arg(), arg(), arg(), arg(), arg()
   local r = load('run', id)
   local f = r.f
   if not r.exists then return { 'unknown' } end
@@ -31,7 +31,8 @@ return each(function()
     return { 'conflict', 'leased', f.state } --@guard withdraw-leased
   end --@guard withdraw-leased
   for _, i in ipairs(open) do
-    settle(i, SET.WITHDRAWN, { operation = 'withdraw', op = op, by = by, detail = reason, quiet = true })
+    local operation = ends == SET.SUPERSEDED and 'supersede' or 'withdraw'
+    settle(i, ends, { operation = operation, op = op, by = by, detail = reason, quiet = true })
   end
   set(r, 'withdraw_op', op)
   if f.state == RUN.LEASED then
