@@ -19,9 +19,7 @@ RESULTS: Final = ROOT / ".envs" / "results"
 FILE: Final = ROOT / "docs" / "reference" / "adapters.json"
 PAGE: Final = FILE.with_suffix(".md")
 
-_PART: Final = re.compile(
-    r"(<!-- generated: cases, by tests/tools/adapters.py -->\n).*?(?=<!-- end -->)", re.DOTALL
-)
+_PART: Final = re.compile(r"(<!-- written by tests/tools/adapters.py -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 Columns = dict[str, dict[str, Any]]
 
