@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.routing import Route
 
-from broker import AsyncBroker, Principal, Run, current_call, gated
+from broker import AnswerKind, AsyncBroker, Principal, Run, current_call, gated
 from broker.adapters import agui
 from tests.worker.fleet import QUICK, report
 
@@ -26,7 +26,7 @@ OPTIONS: dict[str, Any] = json.loads(sys.argv[3])
 WORLD = World(Path(OPTIONS["folder"]), OPTIONS)
 
 
-@gated(expires_in=None)
+@gated(offers=(AnswerKind.APPROVE, AnswerKind.EDIT, AnswerKind.REJECT, AnswerKind.CANCEL))
 async def pay(amount: int) -> str:
     WORLD.effect("pay", amount, current_call().key)
     return f"paid {amount}"
@@ -36,7 +36,9 @@ async def payer(run: Run[Any]) -> list[str]:
     """Pays each amount that the client's state names, and says so as it goes."""
     agui.emit({"type": "TEXT_MESSAGE_CHUNK", "messageId": f"m{run.attempt}", "delta": "One moment. "})
     wanted = enumerate(run.input["state"]["amounts"])
-    calls = [{"id": f"call-{place}", "name": "pay", "arguments": {"amount": amount}} for place, amount in wanted]
+    calls = [
+        {"id": f"call-{place}", "name": "pay", "arguments": {"amount": amount}} for place, amount in wanted
+    ]
     return [one["content"] for one in await run.calls(calls, [pay])]
 
 

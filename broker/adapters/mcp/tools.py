@@ -17,7 +17,7 @@ import mcp
 import mcp.types
 
 from ..._async.run import Run
-from ...core.answers import Cancel, Complete, Fail
+from ...core.answers import Approve, Cancel, Complete, Fail, Respond
 from ...core.limits import JSON, check_name
 from ...core.models import Action, Interrupt
 from ...errors import Corrupt, InvalidInput
@@ -75,7 +75,7 @@ class Tools:
         """The next round of a call, with what was answered to the last one."""
         call = _Call.read(state)
         for one in answers:
-            if one.id != LATER and one.told.failure is not None:
+            if one.id != LATER and not isinstance(one.answer, Approve | Respond):
                 call.told.append(one.text)
         if call.is_later:
             return await self._later(call, answers)
@@ -103,16 +103,20 @@ class Tools:
     async def _round(self, call: "_Call", given: dict[str, Any] | None = None) -> Outcome:
         asking = _Asking(call.answered)
         run = current_run()
-        try:
-            async with self._connect(asking) as client:
-                made = client.session.call_tool(
-                    call.tool, call.arguments, input_responses=given, request_state=call.state,
-                    meta={KEY: f"{run.id}:{run.seq}"}, allow_input_required=True,
-                )  # fmt: skip
+        result: Any = None
+        error: mcp.MCPError | None = None
+        async with self._connect(asking) as client:
+            made = client.session.call_tool(
+                call.tool, call.arguments, input_responses=given, request_state=call.state,
+                meta={KEY: f"{run.id}:{run.seq}"}, allow_input_required=True,
+            )  # fmt: skip
+            try:
                 result = await asking.unless_asked(made)
-        except mcp.MCPError as error:
+            except mcp.MCPError as raised:  # kept for outside: a client that closes wraps it
+                error = raised
+        if error is not None:
             if error.code not in _HOPELESS:
-                raise
+                raise error
             return call.ended(error.message)
         if result is None:
             return call.parked(*questions(asking.asked, call.action, self._expires_in))

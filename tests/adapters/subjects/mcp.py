@@ -170,7 +170,9 @@ async def _phase(phase: str, world: World) -> str:
             return "asked"
         (key,), state = json.loads(kept.read_text())
         action, _, more = phase.partition("_")
-        answer = types.ElicitResult.model_validate({"action": action, "content": {} if action == "accept" else None})
+        answer = types.ElicitResult.model_validate(
+            {"action": action, "content": {} if action == "accept" else None}
+        )
         try:
             result = await client.session.call_tool(
                 "pay", {"amount": 99 if more else 10}, input_responses={key: answer}, request_state=state
