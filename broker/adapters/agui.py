@@ -32,6 +32,8 @@ from sse_starlette import EventSourceResponse  # noqa: E402 - a missing package 
 from starlette.requests import Request  # noqa: E402
 from starlette.responses import JSONResponse  # noqa: E402
 
+__all__ = ["Endpoint", "emit"]
+
 LOOK_SECONDS: Final = 0.2
 """How often it looks at a run that somebody else goes on with."""
 
@@ -121,7 +123,7 @@ class Endpoint:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _paused_in(self, asked: RunAgentInput) -> str | None:
-        """The run that has paused in just this run of AG-UI, where its input is sent again: it ends as it did before."""
+        """The run that paused in just this run of AG-UI, whose input is sent again: it ends as it did."""
         if asked.resume:
             return None
         thread = await self._threads.read(asked.thread_id)

@@ -1,4 +1,4 @@
-"""A server of MCP in a process of its own, over standard input: `python -m tests.adapters.bank URL NAMESPACE OPTIONS`."""
+"""A server of MCP over standard input, in a process: `python -m tests.adapters.bank URL NAMESPACE OPTIONS`."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""A process of the suite that serves an agent over AG-UI: `python -m tests.adapters.site URL NAMESPACE OPTIONS`; prints its port."""
+"""Serves an agent over AG-UI: `python -m tests.adapters.site URL NAMESPACE OPTIONS`; prints its port."""
 
 import asyncio
 import json

@@ -224,6 +224,7 @@ def test_new_input(site: Sites, world: World) -> None:
     refused = first.post("run-2", **pays(7))
     assert refused[-1]["code"] == "PENDING_INTERRUPTS"
     assert one["id"] in refused[-1]["message"]
+    assert world.effects == []
 
 
 def test_who_answers_comes_from_the_request(site: Sites) -> None:

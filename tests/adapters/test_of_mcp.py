@@ -1,4 +1,4 @@
-"""MCP beside the suite: forms, both generations of the protocol, states that are taken once, and the broker's own server.
+"""MCP beside the suite: forms, both generations of it, states that are taken once, and the broker's own server.
 
 Its servers are processes of their own, each new for each connection.
 """
@@ -226,15 +226,14 @@ async def send(client: mcp.Client, key: str, state: str, amount: int | None) -> 
             request_state=state,
         )  # fmt: skip
     except mcp.MCPError as error:
-        return error.message
+        return str(error)
     (content,) = result.content
-    assert isinstance(content, types.TextContent)
-    return content.text
+    return str(content.text)
 
 
 @pytest.mark.parametrize("once", [True, False], ids=["single_use", "as_it_is"])
 async def test_a_state_is_taken_once_by_all_processes_of_a_server(
-    bank: Connect, world: World, once: bool
+    bank: Connect, world: World, *, once: bool
 ) -> None:
     """Without `SingleUse` the same state pays as often as it is sent, whatever was answered before."""
     async with bank(once=once) as client:

@@ -33,8 +33,8 @@ class SingleUse:
     Here a state is a run of the broker: the first to send it has its round run, with the answers it brings. Whoever
     sends it later gets the same result, and nothing runs; while it runs, an error. A process that dies in the middle
     leaves the round to whoever sends the state next: the tools find the same `effect_key` then.
-    A state is good for `within`: by default, and at most, for `keep_settled` of the namespace's settings, since one that
-    nobody remembers would be new again.
+    A state is good for `within`: by default, and at most, for `keep_settled` of the namespace's settings, since one
+    that nobody remembers would be new again.
     """
 
     def __init__(

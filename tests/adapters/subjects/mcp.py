@@ -82,7 +82,8 @@ class Bank:
     def _may(self, ctx: Context, key: str) -> bool:
         answer = (ctx.input_responses or {})[key]
         assert isinstance(answer, types.ElicitResult)
-        return answer.action == "accept"
+        is_yes: bool = answer.action == "accept"
+        return is_yes
 
 
 def _pay(world: World) -> Any:
@@ -178,8 +179,9 @@ async def _phase(phase: str, world: World) -> str:
                 "pay", {"amount": 99 if more else 10}, input_responses={key: answer}, request_state=state
             )
         except mcp.MCPError as error:
-            return error.message
-    text: str = result.content[0].text  # type: ignore[union-attr]
+            refused: str = error.message
+            return refused
+    text: str = result.content[0].text
     times = len(world.effects)
     return f"{text}, {times} times" if times > 1 else text
 
