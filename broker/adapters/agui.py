@@ -37,7 +37,7 @@ __all__ = ["Endpoint", "emit"]
 LOOK_SECONDS: Final = 0.2
 """How often it looks at a run that somebody else goes on with."""
 
-log = logging.getLogger("broker")
+_log = logging.getLogger("broker")
 
 _NO_THREADS: Final[Any] = None
 """What plain functions would run on: here there are none."""
@@ -170,7 +170,7 @@ class Endpoint:
                 await run.release()
                 raise
             except Exception as error:  # noqa: BLE001 - an agent may raise anything; its run has the attempts it has
-                log.warning("run %s attempt %d failed: %s", run.id, run.attempt, type(error).__name__)
+                _log.warning("run %s attempt %d failed: %s", run.id, run.attempt, type(error).__name__)
                 await run.failed(error)
 
 

@@ -18,7 +18,7 @@ from tests.docs.reader import Reader
 from .conftest import ADAPTER
 
 MINE = tuple(page for page in PAGES if f"<!-- extra: {ADAPTER} -->" in text_of(page))
-EXAMPLES = tuple((ROOT / "docs" / "examples").glob(f"{ADAPTER}.py"))
+EXAMPLES = tuple((ROOT / "docs" / "examples").glob(f"{ADAPTER}*.py"))
 
 
 @pytest.fixture

@@ -54,8 +54,8 @@ def approvals(
     may: May = may_answer,
     name: str = "interrupts",
     **options: Any,
-) -> MCPServer:
-    """A server whose tools list, show and answer open interrupts; give `options` (`auth=`, `token_verifier=`) with it.
+) -> Any:
+    """An `MCPServer` whose tools list, show and answer open interrupts; `options` are its own: `auth`, `token_verifier`.
 
     `who` is asked with the access token of each request, None where the connection has none: it says who that is, and
     None that nobody is. `may` says what somebody may see and answer; the rest is to them as if it were not there.
