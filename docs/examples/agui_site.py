@@ -8,6 +8,8 @@ import json
 import os
 import socket
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -47,12 +49,17 @@ async def signed_in(request: Request) -> Principal:
 
 async def serve(port: int) -> None:
     """One process of the site."""
-    async with AsyncBroker(namespace=NAMESPACE, settings=SETTINGS) as broker:
-        endpoint = agui.Endpoint(broker, "airline", airline, who=signed_in)
-        app = Starlette(routes=[Route("/agent", endpoint, methods=["POST"])])
-        listener = socket.socket(fileno=port)
-        await uvicorn.Server(uvicorn.Config(app, log_level="error")).serve([listener])
+    broker = AsyncBroker(namespace=NAMESPACE, settings=SETTINGS)
+    endpoint = agui.Endpoint(broker, "airline", airline, who=signed_in)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
         await endpoint.aclose()
+        await broker.aclose()
+
+    app = Starlette(routes=[Route("/agent", endpoint, methods=["POST"])], lifespan=lifespan)
+    await uvicorn.Server(uvicorn.Config(app, log_level="error")).serve([socket.socket(fileno=port)])
 
 
 async def post(client: httpx.AsyncClient, run_id: str, **given: Any) -> Any:

@@ -5,6 +5,8 @@ import json
 import os
 import socket
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,11 @@ from starlette.routing import Route
 
 from broker import AnswerKind, AsyncBroker, Principal, Run, current_call, gated
 from broker.adapters import agui
+from broker.testing import await_until
 from tests.worker.fleet import QUICK, report
 
 from .child import AGENT
-from .world import World
+from .world import PATIENCE, World
 
 URL, NAMESPACE = sys.argv[1:3]
 OPTIONS: dict[str, Any] = json.loads(sys.argv[3])
@@ -32,9 +35,14 @@ async def pay(amount: int) -> str:
     return f"paid {amount}"
 
 
+async def may_go_on() -> bool:
+    return not (WORLD.folder / "wait").exists()
+
+
 async def payer(run: Run[Any]) -> list[str]:
     """Pays each amount that the client's state names, and says so as it goes."""
     agui.emit({"type": "TEXT_MESSAGE_CHUNK", "messageId": f"m{run.attempt}", "delta": "One moment. "})
+    await await_until(may_go_on, PATIENCE, what="the test lets go")
     wanted = enumerate(run.input["state"]["amounts"])
     calls = [
         {"id": f"call-{place}", "name": "pay", "arguments": {"amount": amount}} for place, amount in wanted
@@ -53,14 +61,17 @@ async def main() -> None:
     broker = AsyncBroker(URL, namespace=NAMESPACE, settings=QUICK)
     handler = None if OPTIONS.get("only_listens") else payer
     endpoint = agui.Endpoint(broker, AGENT, handler, who=signed_in)
-    app = Starlette(routes=[Route("/agent", endpoint, methods=["POST"])])
-    listener = socket.create_server(("127.0.0.1", 0))
-    report(json.dumps({"pid": os.getpid(), "port": listener.getsockname()[1]}))
-    try:
-        await uvicorn.Server(uvicorn.Config(app, log_level="error")).serve([listener])
-    finally:
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
         await endpoint.aclose()
         await broker.aclose()
+
+    app = Starlette(routes=[Route("/agent", endpoint, methods=["POST"])], lifespan=lifespan)
+    listener = socket.create_server(("127.0.0.1", 0))
+    report(json.dumps({"pid": os.getpid(), "port": listener.getsockname()[1]}))
+    await uvicorn.Server(uvicorn.Config(app, log_level="critical")).serve([listener])
 
 
 if __name__ == "__main__":

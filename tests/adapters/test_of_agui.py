@@ -13,7 +13,7 @@ import pytest
 from ag_ui.core import Event as TheirEvent
 from pydantic import TypeAdapter
 
-from broker import AsyncBroker, Settlement
+from broker import AsyncBroker, Interrupt, RunState, Settlement
 from broker.interop.agui import StreamValidator
 from broker.testing import RunningServer, await_until
 from tests.worker.fleet import Agents
@@ -243,3 +243,50 @@ async def test_in_a_row_and_by_name(site: Sites, broker: AsyncBroker) -> None:
     assert resolution is not None
     assert resolution.by is not None
     assert (resolution.by.id, resolution.by.verified) == ("grace", True)
+
+
+async def test_without_a_handler_it_waits_for_whoever_goes_on_with_the_run(
+    site: Sites, broker: AsyncBroker
+) -> None:
+    listens = site(only_listens=True)
+
+    async def taken() -> str:
+        return next(iter(await broker.runs.ready("agents")), "")
+
+    asking = asyncio.create_task(to_thread(listens.post, "run-1", **pays(10)))
+    async with broker.take(await await_until(taken, 60, what="a run to take")) as run:
+        await run.suspend(Interrupt(message="Go on?", reason="confirmation"))
+    (one,) = asked(await asking)
+    answer = {"interruptId": one["id"], "status": "resolved", "payload": "yes"}
+    answering = asyncio.create_task(to_thread(listens.post, "run-2", resume=[answer]))
+    async with broker.take(await await_until(taken, 60, what="the run again")) as run:
+        await run.finish("done")
+    assert (await answering)[-1]["result"] == "done"
+
+
+async def test_a_process_that_is_told_to_end_gives_its_runs_back(
+    site: Sites, world: World, broker: AsyncBroker
+) -> None:
+    """It counts as no attempt, and the client gets the rest from another process."""
+    first = site()
+    held = world.folder / "wait"
+    held.touch()
+
+    def cut_off() -> None:
+        with suppress(AssertionError, httpx.HTTPError):
+            first.post("run-1", **pays(10))
+
+    async def leased() -> str:
+        runs = [one.run_id for one in await broker.history("thread-1")]
+        is_at_work = runs and (await broker.runs.get(runs[0])).state is RunState.LEASED
+        return runs[0] if is_at_work else ""
+
+    asking = asyncio.create_task(to_thread(cut_off))
+    run_id = await await_until(leased, 60, what="the run is leased")
+    first.process.terminate()
+    assert await to_thread(first.process.exit_code) in (0, -15)
+    await asking
+    assert (await broker.runs.get(run_id)).state is RunState.READY
+    held.unlink()
+    (one,) = asked(await to_thread(site().post, "run-1", **pays(10)))
+    assert one["metadata"]["toolCall"]["args"] == {"amount": 10}

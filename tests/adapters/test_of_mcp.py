@@ -5,9 +5,11 @@ Its servers are processes of their own, each new for each connection.
 
 import asyncio
 import json
+import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -272,6 +274,36 @@ async def test_of_two_at_once_one_is_told_that_the_state_is_in_use(bank: Connect
         assert await going == "paid 3 of rent"
         assert await send(second, key, state, 3) == "paid 3 of rent"
     assert len(world.effects) == 1
+
+
+async def test_a_process_that_dies_in_the_middle_leaves_the_round_to_the_next(
+    bank: Connect, world: World
+) -> None:
+    """The tool runs again, under the key that it had: who compares keys does it once."""
+    world.hold()
+    key = state = ""
+    with suppress(Exception):  # its connection is lost
+        async with bank(once=True) as client:
+            key, state = await asked_of(client)
+            going = asyncio.create_task(send(client, key, state, 3))
+
+            async def happened() -> bool:
+                return bool(world.effects)
+
+            await await_until(happened, 60, what="the effect")
+            os.kill(world.effects[0].pid, signal.SIGKILL)
+            await going
+    world.let_go()
+    async with bank(once=True) as client:
+
+        async def taken() -> str | None:
+            told = await send(client, key, state, 3)
+            return None if told == "This request state is in use" else told
+
+        assert await await_until(taken, 60, what="the lease of the dead one ends") == "paid 3 of rent"
+    first, second = world.effects
+    assert first.pid != second.pid
+    assert first.key == second.key
 
 
 async def test_a_state_that_is_too_old_is_refused(broker: AsyncBroker, bank: Connect, world: World) -> None:

@@ -55,7 +55,7 @@ def approvals(
     name: str = "interrupts",
     **options: Any,
 ) -> Any:
-    """An `MCPServer` whose tools list, show and answer open interrupts; `options` are its own: `auth`, `token_verifier`.
+    """An `MCPServer` whose tools list, show and answer open interrupts; `options` are its own (`auth=` ...).
 
     `who` is asked with the access token of each request, None where the connection has none: it says who that is, and
     None that nobody is. `may` says what somebody may see and answer; the rest is to them as if it were not there.
