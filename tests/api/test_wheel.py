@@ -60,9 +60,11 @@ def test_the_core_needs_three_packages(metadata: Message) -> None:
 
 def test_the_extras(metadata: Message) -> None:
     assert sorted(metadata.get_all("Provides-Extra") or []) == [
+        "agui",
         "cli",
         "embedded",
         "langgraph",
+        "mcp",
         "schema",
         "testing",
     ]

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.docs.pages import ROOT
-from tests.tools import command_pages
 
 RUNNABLE: Final = ("python", "broker")
 LOOKED_AT: Final = ("pip", "make", "docker", "redis-cli", "kill", "export", "git", "cd")
@@ -73,6 +72,8 @@ def _python(words: list[str], folder: Path) -> Iterator[str]:
 
 
 def _broker(words: list[str], _: Path) -> Iterator[str]:
+    from tests.tools import command_pages  # noqa: PLC0415 - needs what the environments of adapters do not have
+
     command = command_pages.group()
     taking = {option for one in command.params if not getattr(one, "is_flag", False) for option in one.opts}
     rest = list(words)

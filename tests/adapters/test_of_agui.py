@@ -1,0 +1,292 @@
+"""The endpoint for AG-UI over real HTTP: pauses in one process are answered and gone on with in another."""
+
+import asyncio
+import json
+from asyncio import to_thread
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from typing import Any
+
+import httpx
+import pytest
+from ag_ui.core import Event as TheirEvent
+from pydantic import TypeAdapter
+
+from broker import AsyncBroker, Interrupt, RunState, Settlement
+from broker.interop.agui import StreamValidator
+from broker.testing import RunningServer, await_until
+from tests.worker.fleet import Agents
+
+from .conftest import _note
+from .world import World
+
+THEIRS: TypeAdapter[Any] = TypeAdapter(TheirEvent)
+JSONS = list[dict[str, Any]]
+
+
+class Site:
+    """A process that serves the agent."""
+
+    def __init__(self, process: Agents) -> None:
+        self.process = process
+        said = json.loads(process.says("port"))
+        self.pid, self.url = said["pid"], f"http://127.0.0.1:{said['port']}/agent"
+
+    def post(self, run_id: str, *, by: str = "ada", **given: Any) -> JSONS:
+        """The events of a run, each of which the protocol's own reader takes, in an order that conforms."""
+        body = {"threadId": "thread-1", "runId": run_id, "messages": []} | given
+        came = httpx.post(self.url, json=body, headers={"authorization": f"Bearer {by}"}, timeout=60)
+        assert came.headers["content-type"].startswith("text/event-stream"), came.text
+        lines = [line for line in came.text.splitlines() if line.startswith("data: ")]
+        events: JSONS = [json.loads(line.removeprefix("data: ")) for line in lines]
+        judge = StreamValidator()
+        for one in events:
+            THEIRS.validate_python(one)
+            judge.feed(one)
+        judge.close()
+        assert judge.conforms, judge.violations
+        return events
+
+
+Sites = Callable[..., Site]
+
+
+@pytest.fixture
+def site(
+    server: RunningServer, namespace: str, world: World, request: pytest.FixtureRequest
+) -> Generator[Sites]:
+    pids: list[int] = []
+    with ExitStack() as stack:
+
+        def start(**options: Any) -> Site:
+            process = Agents(
+                server.url, namespace, program="tests.adapters.site", folder=str(world.folder), **options
+            )
+            stack.callback(process.close)
+            found = Site(process)
+            pids.append(found.pid)
+            return found
+
+        yield start
+    _note(request, "broker", pids)
+
+
+def pays(*amounts: int) -> dict[str, Any]:
+    return {"state": {"amounts": list(amounts)}}
+
+
+def asked(events: JSONS) -> JSONS:
+    """The interrupts with which a run has ended."""
+    outcome = events[-1]["outcome"]
+    assert (events[-1]["type"], outcome["type"]) == ("RUN_FINISHED", "interrupt"), events
+    found: JSONS = outcome["interrupts"]
+    return found
+
+
+def yes(one: dict[str, Any], **payload: Any) -> dict[str, Any]:
+    return {"interruptId": one["id"], "status": "resolved", "payload": {"approved": True} | payload}
+
+
+def no(one: dict[str, Any], reason: str) -> dict[str, Any]:
+    return {
+        "interruptId": one["id"],
+        "status": "resolved",
+        "payload": {"approved": False, "reason": reason},
+    }
+
+
+def test_approve(site: Sites, world: World) -> None:
+    """Paused in one process, which is killed; answered to another one, under a new run id."""
+    first = site()
+    events = first.post("run-1", **pays(10))
+    (one,) = asked(events)
+    assert [event["type"] for event in events] == ["RUN_STARTED", "TEXT_MESSAGE_CHUNK", "RUN_FINISHED"]
+    assert one["metadata"]["toolCall"]["args"] == {"amount": 10}
+    assert world.effects == []
+    first.process.kill()
+    second = site()
+    events = second.post("run-2", resume=[yes(one)])
+    assert events[-1]["outcome"] == {"type": "success"}
+    assert (events[-1]["runId"], events[-1]["result"]) == ("run-2", ["paid 10"])
+    (effect,) = world.effects
+    assert (effect.given, effect.pid) == (10, second.pid)
+
+
+def test_reject(site: Sites, world: World) -> None:
+    (one,) = asked(site().post("run-1", **pays(10)))
+    events = site().post("run-2", resume=[no(one, "too much")])
+    assert "too much" in events[-1]["result"][0]
+    assert world.effects == []
+
+
+def test_edit(site: Sites, world: World) -> None:
+    (one,) = asked(site().post("run-1", **pays(10)))
+    events = site().post("run-2", resume=[yes(one, editedArgs={"amount": 3})])
+    assert events[-1].get("result") == ["paid 3"], events
+    assert [effect.given for effect in world.effects] == [3]
+
+
+def test_three_at_once(site: Sites, world: World) -> None:
+    """All of them are answered at once, or none: what is left out is named."""
+    first, second = site(), site()
+    one, two, three = asked(first.post("run-1", **pays(1, 2, 3)))
+    refused = second.post("run-2", resume=[yes(one), yes(three)])
+    assert (refused[-1]["type"], refused[-1]["code"]) == ("RUN_ERROR", "PARTIAL_RESUME")
+    assert two["id"] in refused[-1]["message"]
+    events = second.post("run-3", resume=[yes(one), no(two, "not that one"), yes(three)])
+    assert [text.partition(":")[0] for text in events[-1]["result"]] == [
+        "paid 1",
+        "Error (rejected)",
+        "paid 3",
+    ]
+    assert sorted(effect.given for effect in world.effects) == [1, 3]
+
+
+def test_duplicate(site: Sites, world: World) -> None:
+    """A client that lost the reply sends the same again, to any process: it is told the same, and nothing runs."""
+    first, second = site(), site()
+    (one,) = asked(first.post("run-1", **pays(10)))
+    assert asked(second.post("run-1", **pays(10))) == [one]
+    came = [place.post("run-2", resume=[yes(one)])[-1] for place in (first, second, first)]
+    assert [event["result"] for event in came] == [["paid 10"]] * 3
+    assert len(world.effects) == 1
+
+
+def test_flipped(site: Sites, world: World) -> None:
+    first = site()
+    (one,) = asked(first.post("run-1", **pays(10)))
+    first.post("run-2", resume=[yes(one)])
+    refused = site().post("run-3", resume=[no(one, "no, wait")])
+    assert (refused[-1]["type"], refused[-1]["code"]) == ("RUN_ERROR", "conflict")
+    assert len(world.effects) == 1
+
+
+def test_unknown_id(site: Sites, world: World) -> None:
+    first = site()
+    (one,) = asked(first.post("run-1", **pays(10)))
+    refused = first.post("run-2", resume=[yes(one | {"id": "int-nobody"})])
+    assert refused[-1]["code"] == "UNKNOWN_INTERRUPT_ID"
+    assert world.effects == []
+
+
+@pytest.mark.parametrize(
+    "payload", [{"approved": "yes"}, {"approved": None}, {}], ids=["text", "null", "empty"]
+)
+def test_wrong_shape(site: Sites, world: World, payload: dict[str, Any]) -> None:
+    first = site()
+    (one,) = asked(first.post("run-1", **pays(10)))
+    wrong = {"interruptId": one["id"], "status": "resolved", "payload": payload}
+    refused = first.post("run-2", resume=[wrong])
+    assert (refused[-1]["code"], world.effects) == ("INVALID_PAYLOAD", [])
+    assert first.post("run-3", resume=[yes(one)])[-1]["result"] == ["paid 10"]
+
+
+def test_race(site: Sites, world: World) -> None:
+    """The same answers to two processes at once: it runs once, and both clients are told the result."""
+    places = [site(), site()]
+    (one,) = asked(places[0].post("run-1", **pays(10)))
+    with ThreadPoolExecutor(2) as pool:
+        came = list(pool.map(lambda place: place.post("run-2", resume=[yes(one)]), places))
+    assert [events[-1]["result"] for events in came] == [["paid 10"]] * 2
+    assert len(world.effects) == 1
+
+
+async def test_killed(site: Sites, world: World, broker: AsyncBroker) -> None:
+    """Killed after the effect: the client sends the same again to another process, which repeats it under its key."""
+    first = site()
+    (one,) = asked(first.post("run-1", **pays(10)))
+    world.hold()
+
+    def lost() -> None:
+        with suppress(httpx.HTTPError):
+            first.post("run-2", resume=[yes(one)])
+
+    waiting = asyncio.create_task(to_thread(lost))
+
+    async def happened() -> bool:
+        return len(world.effects) == 1
+
+    await await_until(happened, 60, what="the effect")
+    first.process.kill()
+    await waiting
+    world.let_go()
+    events = await to_thread(site().post, "run-2", resume=[yes(one)])
+    assert events[-1]["result"] == ["paid 10"]
+    assert [effect.key for effect in world.effects] == [world.effects[0].key] * 2
+    assert (await broker.inbox.get(one["id"])).state is Settlement.RESOLVED
+
+
+def test_new_input(site: Sites, world: World) -> None:
+    """Without the answers the open interrupts are named, and nothing is started."""
+    first = site()
+    (one,) = asked(first.post("run-1", **pays(10)))
+    refused = first.post("run-2", **pays(7))
+    assert refused[-1]["code"] == "PENDING_INTERRUPTS"
+    assert one["id"] in refused[-1]["message"]
+    assert world.effects == []
+
+
+def test_who_answers_comes_from_the_request(site: Sites) -> None:
+    first = site()
+    assert httpx.post(first.url, json={}).status_code == 401
+    refused = httpx.post(first.url, json={"threadId": ""}, headers={"authorization": "Bearer ada"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid")
+
+
+async def test_in_a_row_and_by_name(site: Sites, broker: AsyncBroker) -> None:
+    """The answer is the party's whose request brought it."""
+    first = site()
+    (one,) = asked(await to_thread(first.post, "run-1", **pays(10)))
+    await to_thread(first.post, "run-2", by="grace", resume=[yes(one)])
+    resolution = (await broker.inbox.get(one["id"])).resolution
+    assert resolution is not None
+    assert resolution.by is not None
+    assert (resolution.by.id, resolution.by.verified) == ("grace", True)
+
+
+async def test_without_a_handler_it_waits_for_whoever_goes_on_with_the_run(
+    site: Sites, broker: AsyncBroker
+) -> None:
+    listens = site(only_listens=True)
+
+    async def taken() -> str:
+        return next(iter(await broker.runs.ready("agents")), "")
+
+    asking = asyncio.create_task(to_thread(listens.post, "run-1", **pays(10)))
+    async with broker.take(await await_until(taken, 60, what="a run to take")) as run:
+        await run.suspend(Interrupt(message="Go on?", reason="confirmation"))
+    (one,) = asked(await asking)
+    answer = {"interruptId": one["id"], "status": "resolved", "payload": "yes"}
+    answering = asyncio.create_task(to_thread(listens.post, "run-2", resume=[answer]))
+    async with broker.take(await await_until(taken, 60, what="the run again")) as run:
+        await run.finish("done")
+    assert (await answering)[-1]["result"] == "done"
+
+
+async def test_a_process_that_is_told_to_end_gives_its_runs_back(
+    site: Sites, world: World, broker: AsyncBroker
+) -> None:
+    """It counts as no attempt, and the client gets the rest from another process."""
+    first = site()
+    held = world.folder / "wait"
+    held.touch()
+
+    def cut_off() -> None:
+        with suppress(AssertionError, httpx.HTTPError):
+            first.post("run-1", **pays(10))
+
+    async def leased() -> str:
+        runs = [one.run_id for one in await broker.history("thread-1")]
+        is_at_work = runs and (await broker.runs.get(runs[0])).state is RunState.LEASED
+        return runs[0] if is_at_work else ""
+
+    asking = asyncio.create_task(to_thread(cut_off))
+    run_id = await await_until(leased, 60, what="the run is leased")
+    first.process.terminate()
+    assert await to_thread(first.process.exit_code) in (0, -15)
+    await asking
+    assert (await broker.runs.get(run_id)).state is RunState.READY
+    held.unlink()
+    (one,) = asked(await to_thread(site().post, "run-1", **pays(10)))
+    assert one["metadata"]["toolCall"]["args"] == {"amount": 10}
