@@ -16,7 +16,7 @@ from .conftest import ADAPTER
 
 MINE = [page for page in PAGES if f"<!-- adapter: {ADAPTER} -->" in text_of(page)]
 LONGEST = 40
-PROOF = {"langgraph": "under 1 idempotency key", "functions": "once"}
+PROOF = {"langgraph": "under 1 idempotency key", "functions": "is cancelled"}
 """What an example says at its end, where that is not who ended the run."""
 
 

@@ -18,7 +18,7 @@ from broker.interop.agui import StreamValidator
 from broker.testing import RunningServer, await_until
 from tests.worker.fleet import Agents
 
-from .conftest import _note
+from .conftest import note
 from .world import World
 
 THEIRS: TypeAdapter[Any] = TypeAdapter(TheirEvent)
@@ -69,7 +69,7 @@ def site(
             return found
 
         yield start
-    _note(request, "broker", pids)
+    note(request, "broker", pids)
 
 
 def pays(*amounts: int) -> dict[str, Any]:
