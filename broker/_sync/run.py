@@ -2,6 +2,7 @@
 """A leased run in the hands of the one worker that may go on with it."""
 
 import contextlib
+import dataclasses
 import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from ..core.answers import Principal
 from ..core.entries import codec_of
-from ..core.limits import JSON
+from ..core.limits import JSON, check_name
 from ..core.models import InputRecord, Interrupt, InterruptState, ResultRecord
 from ..core.outcomes import Accepted, NotDurable, Outcome, Replayed
 from ..core.records import InterruptRecord, Resolution, protocol_runs
@@ -19,6 +20,7 @@ from ..core.tools import Tool, registry
 from ..errors import (
     AttemptOver,
     BrokerError,
+    BuildMismatch,
     CallFailed,
     Corrupt,
     InvalidInput,
@@ -220,15 +222,17 @@ class Run(Generic[T]):
         state: InterruptState | None = None,
         mode: Mode = Mode.ALL,
         keep: Sequence[str] = (),
+        build: str | None = None,
     ) -> Accepted | Replayed:
         """Stores the pause and asks its questions, all or nothing, and ends the lease: return from the handler now.
 
         Without interrupts, the pending calls of `state` become approvals. In mode `each` the ids in `keep` stay open.
+        With a `build` only workers that declare it go on with the run from now on.
         Safe to repeat. Raises `InvalidInput`, `StaleLease`, and `Refused` with the outcome for everything else; after
         `NotDurable` the run has paused, and a repeat waits again.
         """
         self._check()
-        return self._suspend(*interrupts, state=state, mode=mode, keep=keep)
+        return self._suspend(*interrupts, state=state, mode=mode, keep=keep, build=build)
 
     def _suspend(
         self,
@@ -236,10 +240,12 @@ class Run(Generic[T]):
         state: InterruptState | None,
         mode: Mode = Mode.ALL,
         keep: Sequence[str] = (),
+        build: str | None = None,
     ) -> Accepted | Replayed:
-        place = runs.Place(
-            self.id, self.session_id, self._leased.pool, int(self._leased.text("priority") or 0), b""
-        )
+        pool = self._leased.pool
+        if build is not None:
+            pool = dataclasses.replace(pool, build=check_name("build", build))
+        place = runs.Place(self.id, self.session_id, pool, int(self._leased.text("priority") or 0), b"")
         pause = prepare.pause(
             self._link.namespace, place, self.seq + 1, state or InterruptState(), interrupts, self._link.settings,
             mode=mode, token=self._leased.token, keep=keep, protocol_ids=self.protocol_ids,
@@ -299,7 +305,9 @@ class Run(Generic[T]):
         """Ends this attempt for an error that was raised. Nothing, where the lease has ended or cannot be ended."""
         cause = self._cause(error)
         if self.is_held:
-            known = isinstance(cause, Corrupt | JournalMismatch | JournalFull | RosterMismatch)
+            known = isinstance(
+                cause, Corrupt | JournalMismatch | JournalFull | RosterMismatch | BuildMismatch
+            )
             kind = cause.code if isinstance(cause, BrokerError) and known else type(cause).__name__
             with contextlib.suppress(BrokerError):
                 self.fail(kind, str(cause), final=isinstance(cause, JournalMismatch | JournalFull))

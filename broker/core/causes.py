@@ -39,7 +39,7 @@ class Known:
 def could_take(worker: WorkerInfo, queue: str, agent: str, build: str | None) -> bool:
     """Whether a worker that is alive takes runs of that pool."""
     fits = worker.queue == queue and agent in worker.agents
-    return worker.alive and fits and build in (None, worker.build)
+    return worker.alive and fits and build in (None, worker.build, *worker.builds.get(agent, ()))
 
 
 def awaited(record: InterruptRecord, readers: Mapping[str, tuple[str, ...]]) -> Awaited:

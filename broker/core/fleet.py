@@ -3,14 +3,17 @@
 from datetime import timedelta
 from typing import ClassVar, Self
 
-from pydantic import StrictBool, StrictInt
+from pydantic import Field, StrictBool, StrictInt
 
-from .fields import Instant, Name, from_ms
+from .fields import Instant, JsonObject, Name, from_ms
 from .shape import Model
 
 
 class WorkerInfo(Model):
-    """One worker process as it last described itself. `alive`: it did so within two leases."""
+    """One worker process as it last described itself. `alive`: it did so within two leases.
+
+    `builds`: by agent, those it takes besides `build`.
+    """
 
     SHOWN: ClassVar[tuple[str, ...]] = ("name", "host", "pid", "queue", "agents", "build", "holding", "alive")
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"alive"})
@@ -21,6 +24,7 @@ class WorkerInfo(Model):
     queue: str = ""
     agents: tuple[str, ...] = ()
     build: str | None = None
+    builds: JsonObject = Field(default_factory=dict)
     concurrency: StrictInt = 0
     holding: StrictInt = 0
     sweeps: StrictBool = False

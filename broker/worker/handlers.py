@@ -5,7 +5,7 @@ A plain function runs in a thread and gets a run whose methods block, over a con
 
 import inspect
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,19 +26,27 @@ SHARED = ("input", "metadata", "state", "interrupts", "cut", "checkpointed", "_o
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """One registered agent: its name, its handler, and how its input is read (None: as it is)."""
+    """One registered agent: its name, its handler, and how its input is read (None: as it is).
+
+    `builds` are those whose runs it goes on with, besides the worker's own.
+    """
 
     name: str
     handler: Handler
     adapter: TypeAdapter[Any] | None
+    builds: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, name: str, handler: Handler) -> "Agent":
-        """The agent behind a function; `Run[Question]` as its parameter's annotation says what the input is."""
+    def of(cls, name: str, handler: Handler, builds: Sequence[str] | None = None) -> "Agent":
+        """The agent behind a function; `Run[Question]` as its parameter's annotation says what the input is.
+
+        Without `builds` they are the handler's own, where it has some.
+        """
         check_name("agent", name)
         if not callable(handler):
             raise InvalidInput("handler", "cannot be called", "a function of one Run, async or not")
-        return cls(name, handler, _adapter(handler))
+        found = getattr(handler, "builds", ()) if builds is None else builds
+        return cls(name, handler, _adapter(handler), tuple(check_name("builds", one) for one in found))
 
     async def call(self, run: Run[Any], blocking: BlockingLink) -> Any:
         """What the handler returns. A plain function runs in a thread, so that it may block."""

@@ -5,7 +5,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from time import monotonic
@@ -80,9 +80,12 @@ class Worker:
         self._hurry: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def add(self, agent: str, handler: Handler) -> None:
-        """Registers the handler of an agent: a function of one `Run`, async or plain (plain ones run in threads)."""
-        self._agents[agent] = Agent.of(agent, handler)
+    def add(self, agent: str, handler: Handler, *, builds: Sequence[str] | None = None) -> None:
+        """Registers the handler of an agent: a function of one `Run`, async or plain (plain ones run in threads).
+
+        It also gets runs that are pinned to one of its `builds`: by default those that the handler itself declares.
+        """
+        self._agents[agent] = Agent.of(agent, handler, builds)
         if (loop := self._loop) is not None:
             with suppress(RuntimeError):  # it has ended already
                 loop.call_soon_threadsafe(self._look_now)
@@ -165,8 +168,12 @@ class Worker:
     # Leasing ---------------------------------------------------------------------------------------------------
 
     def _pools(self) -> list[Pool]:
-        builds = ("",) if self.build is None else (self.build, "")
-        return [Pool(self.queue, agent, build) for agent in self._agents for build in builds]
+        own = ("",) if self.build is None else (self.build, "")
+        return [
+            Pool(self.queue, name, build)
+            for name, agent in self._agents.items()
+            for build in dict.fromkeys((*agent.builds, *own))
+        ]
 
     async def _work(self, renewer: Renewer) -> None:
         link, stop = self.broker._link, self._stop  # noqa: SLF001 - the same house
@@ -325,7 +332,8 @@ class Worker:
         link = self.broker._link  # noqa: SLF001 - the same house
         record = WorkerInfo(
             name=self.name, host=socket.gethostname(), pid=os.getpid(), queue=self.queue, agents=tuple(self._agents),
-            build=self.build, concurrency=self.concurrency, holding=len(self._tasks), sweeps=self._sweeps,
+            build=self.build, builds={name: list(one.builds) for name, one in self._agents.items() if one.builds},
+            concurrency=self.concurrency, holding=len(self._tasks), sweeps=self._sweeps,
         ).to_bytes()  # fmt: skip
         before, at = self._said
         if record == before and monotonic() - at < link.settings.lease.total_seconds():

@@ -55,7 +55,13 @@ def test_the_core_needs_three_packages(metadata: Message) -> None:
 
 
 def test_the_extras(metadata: Message) -> None:
-    assert sorted(metadata.get_all("Provides-Extra") or []) == ["cli", "embedded", "schema", "testing"]
+    assert sorted(metadata.get_all("Provides-Extra") or []) == [
+        "cli",
+        "embedded",
+        "langgraph",
+        "schema",
+        "testing",
+    ]
 
 
 def test_every_supported_interpreter_is_named(metadata: Message) -> None:

@@ -18,6 +18,8 @@ EXAMPLES = [
     errors.JournalMismatch("run_x", "call_1", "1:aa", "1:bb"),
     errors.JournalFull("run_x", 10_000, 123_456),
     errors.RosterMismatch("run_x", "call_1", "refund"),
+    errors.BuildMismatch("run_x", "langgraph 1.2 of support", "langgraph 1.3 of support"),
+    errors.UnsupportedVersion("langgraph", "0.6", ">=1.2,<2", "The adapter of LangGraph"),
     errors.CallFailed("refund", "rejected", "over budget."),
     errors.NotACall(),
     errors.Corrupt("{n:0.0}:run:r", "it has only 0 bytes"),

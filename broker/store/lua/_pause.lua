@@ -96,6 +96,7 @@ local function carry(r, seq, mode, keep, shown, op, by)
       ids[#ids + 1] = id
       f.asked = f.asked or f.seq
       f.seq, f.mode = seq, mode
+      f.build = r.f.build --@guard carry-build
       if unread then fresh[#fresh + 1] = id end
     else
       f.spent = NOW

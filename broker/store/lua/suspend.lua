@@ -74,6 +74,7 @@ return each(function()
   local shown = f.shown
   local operation, refusal = permit(r, a)
   if not operation then return refusal end
+  if a.nonce then f.build = some(a.build) end --@guard suspend-build
   local ids, fresh = carry(r, seq, a.mode, a.keep, shown, a.op, a.by)
   if f.state == RUN.LEASED then unlease(r) end
   move(r, operation, RUN.WAITING)

@@ -1,0 +1,127 @@
+"""The suite runs where the frameworks are: `BROKER_TEST_ADAPTER=langgraph pytest tests/adapters` in `.envs/langgraph`.
+
+Elsewhere only what needs no framework is collected. The results of a whole run go to `.envs/results/`, with the ids
+of the processes of each case; `tests/tools/adapters.py` makes the page of them.
+"""
+
+import json
+import os
+from collections.abc import AsyncGenerator, Generator
+from contextlib import ExitStack
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from broker import AsyncBroker
+from broker.testing import RunningServer
+from tests.worker.fleet import QUICK, ROOT
+
+from .cases import CASES, Subject, subject_of, tried
+from .stage import ME, Stage
+from .world import World
+
+EVERYWHERE = ("test_missing.py", "test_contract.py", "test_page.py")
+ADAPTER = os.environ.get("BROKER_TEST_ADAPTER", "")
+"""The adapter under test; none in the project's own environment."""
+HAS_SUBJECT = (Path(__file__).parent / "subjects" / f"{ADAPTER}.py").exists()
+RESULTS = ROOT / ".envs" / "results"
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    name = collection_path.name
+    if collection_path.parent != Path(__file__).parent or not name.startswith("test_"):
+        return None
+    if not ADAPTER:
+        return name not in EVERYWHERE
+    if name in ("test_cases.py", "test_alone.py"):
+        return not HAS_SUBJECT
+    return name.startswith("test_of_") and name != f"test_of_{ADAPTER}.py"
+
+
+@pytest.fixture(scope="session")
+def adapter() -> str:
+    """The name of the adapter under test."""
+    return ADAPTER
+
+
+def the_subject() -> Subject:
+    """The subject under test."""
+    return subject_of(import_module(f"tests.adapters.subjects.{ADAPTER}"))
+
+
+@pytest.fixture(scope="session")
+def subject() -> Subject:
+    return the_subject()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Takes out the cases that the subject has no way for: a test of its own shows why."""
+    if HAS_SUBJECT:
+        without = {f"test_{case}" for case in CASES if case not in tried(the_subject())}
+        items[:] = [
+            one for one in items if one.path.name != "test_cases.py" or one.name.split("[")[0] not in without
+        ]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+@pytest.fixture
+async def broker(server: RunningServer, namespace: str) -> AsyncGenerator[AsyncBroker]:
+    async with AsyncBroker(server.url, namespace=namespace, settings=QUICK, by=ME) as broker:
+        yield broker
+
+
+@pytest.fixture
+def stage(
+    adapter: str, broker: AsyncBroker, server: RunningServer, namespace: str, world: World,
+    request: pytest.FixtureRequest,
+) -> Generator[Stage]:  # fmt: skip
+    """Nobody works yet. Afterwards the case is on record with the processes that played it."""
+    with ExitStack() as stack:
+        stage = Stage(adapter, broker, server.url, namespace, world, stack)
+        yield stage
+    _note(request, "broker", stage.pids)
+
+
+@pytest.fixture
+def played(request: pytest.FixtureRequest) -> Generator[list[int]]:
+    """The ids of the processes of a case without the broker, to be filled."""
+    pids: list[int] = []
+    yield pids
+    _note(request, "alone", pids)
+
+
+def _note(request: pytest.FixtureRequest, way: str, pids: list[int]) -> None:
+    name = request.node.name.removeprefix("test_")
+    case = name.partition("[")[2].rstrip("]") if way == "alone" else name.partition("[")[0]
+    cannot = request.node.get_closest_marker("cannot")
+    request.node.user_properties.append(("played", (cannot.args[0] if cannot else case, way, pids)))
+
+
+_found: dict[str, dict[str, list[int]]] = {}
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Called for every test, in the process that gathers the results."""
+    for name, value in report.user_properties:
+        if name == "played" and report.when == "teardown":
+            case, way, pids = cast("tuple[str, str, list[int]]", value)
+            _found.setdefault(case, {})[way] = pids
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Writes down what a whole run has shown."""
+    config = session.config
+    if not HAS_SUBJECT or exitstatus or config.getoption("-k") or hasattr(config, "workerinput"):
+        return
+    subject = the_subject()
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    versions = {name: version(name) for name in subject.PACKAGES}
+    record = {"versions": versions, "cases": dict(sorted(_found.items()))}
+    (RESULTS / f"{ADAPTER}.json").write_text(json.dumps(record, indent=1) + "\n")
