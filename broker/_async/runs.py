@@ -79,10 +79,13 @@ class Runs:
         *,
         seq: int | None = None,
         reason: str = "",
+        superseded: bool = False,
         by: Principal | None = None,
         op: str | None = None,
     ) -> Outcome:
         """Takes back a run's open questions and closes it; whoever answers later is told so (F37).
+
+        They end as withdrawn, or as `superseded` where something else, such as new input, has come in their place.
 
         It is about one pause (`seq`, default the present one). While a worker holds the run and nothing is open it is
         refused with `Conflict`, for this operation for good. Safe to repeat.
@@ -100,7 +103,9 @@ class Runs:
                 op
                 or f"wd-{content_digest(f'{run_id} {about} {who.id if who else None} {reason}'.encode())[:32]}"
             )
-            return runs.withdraw(p, address.at_seq(a, about), op=name, by=stored, reason=reason[:1000])
+            return runs.withdraw(
+                p, address.at_seq(a, about), op=name, by=stored, reason=reason[:1000], superseded=superseded
+            )
 
         return await self._link.chase(make)
 

@@ -14,17 +14,29 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from .._async.client import AsyncBroker
+from .._async.link import Link
 from .._async.run import Run
+from .._async.runs import Runs
 from ..core.answers import Answer
 from ..core.digest import canonical_json, content_digest
 from ..core.entries import Result
 from ..core.kinds import ApprovalPending
 from ..core.limits import JSON, LIMITS
 from ..core.models import Interrupt, InterruptState
-from ..core.outcomes import Accepted, Replayed
+from ..core.outcomes import Accepted, Conflict, Replayed
 from ..core.records import InterruptRecord, Resolution
-from ..core.states import Mode
-from ..errors import BuildMismatch, Corrupt, InvalidInput, MissingExtra, Paused, UnknownId, UnsupportedVersion
+from ..core.states import CLOSED, Mode, RunState
+from ..errors import (
+    BuildMismatch,
+    Corrupt,
+    InvalidInput,
+    MissingExtra,
+    Paused,
+    Refused,
+    UnknownId,
+    UnsupportedVersion,
+)
+from ..store.commands.reads import read_active
 
 FRAMEWORK_ID: Final = "framework_id"
 """Under this name the metadata of an interrupt hold the id that its framework knows it by."""
@@ -166,6 +178,27 @@ async def park(
         about.agent, *named(parked.interrupts, 1), session=session, state=state, key=key, queue=queue,
         build=about.build, mode=parked.mode,
     )  # fmt: skip
+
+
+async def supersede(
+    link: Link, session: str, agent: str, *, but: str = "", reason: str = "new input"
+) -> None:
+    """Ends the agent's other paused runs of a session as superseded: something new has come in their place.
+
+    Raises `Refused` with `Conflict` where one has its answers already and is ready or at work: let it end first.
+    """
+    await link.open()
+    runs = Runs(link)
+    found = await link.fetch(read_active(link.space.of_session(session), session))
+    for run_id in found.keys() - {but}:
+        run = await runs.get(run_id)
+        if run.agent != agent or run.state in CLOSED:
+            continue
+        if run.state not in (RunState.WAITING, RunState.DEAD):
+            raise Refused(Conflict(reason=f"run {run_id} of this session goes on with its answers"))
+        outcome = await runs.withdraw(run_id, seq=run.seq, reason=reason, superseded=True)
+        if not outcome.ok:
+            raise Refused(outcome)
 
 
 async def frozen(framework: Framework, parked: Parked) -> InterruptState:

@@ -92,7 +92,9 @@ _COMPLETION_OFFERS = (_K.COMPLETE, _K.FAIL, _K.CANCEL)
 class Interrupt(Model):
     """One question a run cannot go on without, as the pausing worker writes it.
 
-    Unset `offers`, `on_expiry` and `audience` follow from the kind: see `offered`, `at_expiry` and `addressed_to`.
+    A response or completion satisfies `response_schema`, the arguments of an edit `arguments_schema` (both need the
+    extra `schema`). Unset `offers`, `on_expiry` and `audience` follow from the kind: see `offered`, `at_expiry` and
+    `addressed_to`.
     `expires_in` is a timedelta, None for never, or the namespace's default (24 h); `expires_at` excludes it. Time is
     the server's. `agent`, `build`, `priority`, `epoch` and `protocol_ids` are the run's; the broker fills them in.
     """
@@ -117,6 +119,7 @@ class Interrupt(Model):
     action: Action | None = None
     call_id: Id | None = None
     response_schema: JsonObject | None = None
+    arguments_schema: JsonObject | None = None
     expires_in: Span | Literal["default"] | None = "default"
     expires_at: Instant | None = None
     offers: tuple[AnswerKind, ...] | None = None
@@ -255,6 +258,7 @@ _CONTENT = (
     "action",
     "call_id",
     "response_schema",
+    "arguments_schema",
     "offers",
     "on_expiry",
     "default_answer",

@@ -32,17 +32,20 @@ def validate_answer(interrupt: Interrupt, answer: Answer) -> Invalid | None:
         return Invalid(
             field="answer.kind", problem="edits an interrupt without an action", allowed="other answers"
         )
+    schema = interrupt.response_schema
     match answer:
         case Respond(payload=value):
             field = "payload"
         case Complete(value=value):
             field = "value"
+        case Edit(arguments=value):
+            field, schema = "arguments", interrupt.arguments_schema
         case _:
             return None
-    if interrupt.response_schema is None:
+    if schema is None:
         return None
     try:
-        fault = misfit(interrupt.response_schema, value)
+        fault = misfit(schema, value)
     except InvalidInput as broken:
         return Invalid(field=broken.field, problem=broken.problem, allowed=broken.allowed)
     if fault is None:
@@ -111,8 +114,9 @@ def _check_interrupt(field: str, interrupt: Interrupt, now: datetime | None) -> 
     if now is not None and interrupt.expires_at is not None and interrupt.expires_at <= now:
         raise InvalidInput(f"{field}.expires_at", "is in the past", "a time to come")
     try:
-        if interrupt.response_schema is not None:
-            check_schema(interrupt.response_schema)
+        for name in ("response_schema", "arguments_schema"):
+            if (schema := getattr(interrupt, name)) is not None:
+                check_schema(schema, name)
         if interrupt.default_answer is not None:
             _check_default(interrupt, interrupt.default_answer)
     except InvalidInput as fault:
@@ -167,18 +171,14 @@ def _same(call: PendingToolCall, action: Action) -> bool:
     return action_digest(call.tool_name, call.arguments) == action.digest
 
 
-def check_schema(schema: dict[str, JSON]) -> None:
+def check_schema(schema: dict[str, JSON], field: str = "response_schema") -> None:
     """Nothing, for a JSON Schema that can be used without fetching. Raises `InvalidInput`, or `MissingExtra`."""
     if find_spec("jsonschema") is None:
-        raise MissingExtra("schema", "An interrupt with a response schema")
+        raise MissingExtra("schema", f"An interrupt with {field}")
     if any(not reference.startswith("#") for reference in _references(schema)):
-        raise InvalidInput(
-            "response_schema", "refers to a schema elsewhere", "references that begin with '#'"
-        )
+        raise InvalidInput(field, "refers to a schema elsewhere", "references that begin with '#'")
     if not _is_schema(canonical_json(schema)):
-        raise InvalidInput(
-            "response_schema", "is no valid JSON Schema", "a JSON Schema object, draft 2020-12 by default"
-        )
+        raise InvalidInput(field, "is no valid JSON Schema", "a JSON Schema object, draft 2020-12 by default")
 
 
 def _references(node: JSON) -> Iterator[str]:

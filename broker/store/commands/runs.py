@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from ...core.outcomes import Accepted, AlreadyDecided, Conflict, Invalid, Outcome, Replayed, Unknown
-from ...core.states import RunState
+from ...core.states import RunState, Settlement
 from ...errors import StaleLease
 from ..keys import Partition, Pool, open_list
 from .address import RunAddress, interrupt_keys, run_keys
@@ -271,8 +271,10 @@ def finish(leased: Leased, *, by: bytes, result: bytes) -> Command[str]:
     return _held(p, "finish", leased, (by, result), (p.key("result", leased.token.run),))
 
 
-def withdraw(p: Partition, a: RunAddress, *, op: str, by: bytes, reason: str) -> Command[Outcome]:
-    """Takes back the suspension of a run, and with it the run."""
+def withdraw(
+    p: Partition, a: RunAddress, *, op: str, by: bytes, reason: str, superseded: bool = False
+) -> Command[Outcome]:
+    """Takes back the suspension of a run, and with it the run. What is open is withdrawn, or `superseded`."""
 
     def decode(_: int, reply: Reply) -> Outcome:
         word = text(reply[0])
@@ -284,6 +286,7 @@ def withdraw(p: Partition, a: RunAddress, *, op: str, by: bytes, reason: str) ->
             )
         return refusal(reply, a.run)
 
+    ends = Settlement.SUPERSEDED if superseded else Settlement.WITHDRAWN
     keys = run_keys(p, a.run, a.session, a.pool)
     for one in a.interrupts:
         # A default answer that is due is settled first, and that writes a verdict.
@@ -291,7 +294,7 @@ def withdraw(p: Partition, a: RunAddress, *, op: str, by: bytes, reason: str) ->
     return Command(
         "withdraw",
         p,
-        (Item(tuple(keys), (a.run, op, a.seq, by, reason), About(a.session, a.run, (), op)),),
+        (Item(tuple(keys), (a.run, op, a.seq, by, reason, ends), About(a.session, a.run, (), op)),),
         decode,
         confirm=True,
     )

@@ -3,13 +3,13 @@
 -- KEYS  per item: run, calls, active, timers, retention, history, counter, ready, pools, idle, dispositions, dead,
 --       lists; per interrupt of the run: interrupt, open, unseen (default and verdict where
 --       the policy is a default answer)
--- ARGV  per item: size, run, op, sequence, by, reason
+-- ARGV  per item: size, run, op, sequence, by, reason, how its open interrupts end (a state)
 -- Reply per item: accepted state | replayed state | unknown | conflict | settled state (closed or another sequence)
 --@use _runs
 --@use _calls
 --@use _interrupts
 return each(function()
-  local id, op, seq, by, why = args()
+  local id, op, seq, by, why, ends = args()
   local r = load(SEG.run, id)
   local f = r.f
   if not r.exists then return { 'unknown' } end
@@ -33,7 +33,8 @@ return each(function()
     return { 'conflict', 'leased', f.state } --@guard withdraw-leased
   end --@guard withdraw-leased
   for _, i in ipairs(open) do
-    settle(i, SET.WITHDRAWN, { operation = 'withdraw', op = op, by = by, detail = why, quiet = true })
+    local operation = ends == SET.SUPERSEDED and 'supersede' or 'withdraw'
+    settle(i, ends, { operation = operation, op = op, by = by, detail = why, quiet = true })
   end
   f.withdraw_op = op
   touch(r)
