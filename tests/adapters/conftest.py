@@ -8,7 +8,6 @@ import json
 import os
 from collections.abc import AsyncGenerator, Generator
 from contextlib import ExitStack
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import cast
@@ -19,7 +18,8 @@ from broker import AsyncBroker
 from broker.testing import RunningServer
 from tests.worker.fleet import QUICK, ROOT
 
-from .cases import CASES, Subject, subject_of, tried
+from .cases import CASES, Subject, tried
+from .child import subject_named
 from .stage import ME, Stage
 from .world import World
 
@@ -49,7 +49,7 @@ def adapter() -> str:
 
 def the_subject() -> Subject:
     """The subject under test."""
-    return subject_of(import_module(f"tests.adapters.subjects.{ADAPTER}"))
+    return subject_named(ADAPTER)
 
 
 @pytest.fixture(scope="session")
@@ -59,6 +59,8 @@ def subject() -> Subject:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Takes out the cases that the subject has no way for: a test of its own shows why."""
+    for one in items:
+        one.add_marker(pytest.mark.timeout(300))
     if HAS_SUBJECT:
         without = {f"test_{case}" for case in CASES if case not in tried(the_subject())}
         items[:] = [

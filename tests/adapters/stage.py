@@ -1,49 +1,19 @@
 """What a case of the suite plays on: one folder, one namespace, and workers in processes of their own."""
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from broker import Answer, AsyncBroker, Interrupt, InterruptRecord, Outcome, Principal, RunRecord, RunState
 from broker.testing import await_until
-from tests.worker.fleet import ROOT, ended, run_when
+from tests.worker.fleet import run_when
 
-from .child import AGENT
+from .child import AGENT, Child
 from .world import World
 
-ME = Principal.local("ada")
-
-
-class Child:
-    """A worker process."""
-
-    def __init__(self, options: dict[str, Any]) -> None:
-        self._log = Path(options["folder"]) / f"log-{os.urandom(4).hex()}"
-        with self._log.open("w") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.adapters.child", json.dumps(options)],
-                cwd=ROOT, stdout=log, stderr=subprocess.STDOUT,
-            )  # fmt: skip
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def log(self) -> str:
-        """Everything it printed."""
-        return self._log.read_text()
-
-    def kill(self) -> None:
-        """SIGKILL."""
-        self._process.kill()
-        self._process.wait()
+ME: Final = Principal.local("ada")
+PATIENCE: Final = 120.0
 
 
 @dataclass
@@ -86,7 +56,7 @@ class Stage:
 
     async def when(self, run_id: str, *states: RunState) -> RunRecord:
         """The run, once it is in one of these states."""
-        return await run_when(self.broker, run_id, *states, timeout=60)
+        return await run_when(self.broker, run_id, *states, timeout=PATIENCE)
 
     async def asked(self, run: RunRecord | str) -> list[InterruptRecord]:
         """The questions of the last pause."""
@@ -110,7 +80,9 @@ class Stage:
 
     async def ended(self, run: RunRecord | str) -> RunRecord:
         """The run's record, once it is closed or dead."""
-        return await ended(self.broker, run if isinstance(run, str) else run.id)
+        found = await self.broker.wait(run if isinstance(run, str) else run.id, PATIENCE)
+        assert isinstance(found, RunRecord)
+        return found
 
     async def next_pause(self, run: RunRecord) -> RunRecord:
         """The run, once it has paused again."""
@@ -119,7 +91,7 @@ class Stage:
             now = await self.broker.runs.get(run.id)
             return now if now.seq > run.seq and now.state is RunState.WAITING else None
 
-        found = await await_until(later, 60, what="it has paused again")
+        found = await await_until(later, PATIENCE, what="it has paused again")
         assert found is not None
         return found
 
@@ -129,7 +101,7 @@ class Stage:
         async def enough() -> bool:
             return len(self.world.effects) >= count
 
-        await await_until(enough, 60, what=f"{count} effects")
+        await await_until(enough, PATIENCE, what=f"{count} effects")
 
     async def is_up(self, child: Child) -> None:
         """Returns when a worker is about to take runs."""
@@ -137,7 +109,7 @@ class Stage:
         async def up() -> bool:
             return "begins" in child.log
 
-        await await_until(up, 60, what="the worker is up")
+        await await_until(up, PATIENCE, what="the worker is up")
 
 
 def shown(asked: Interrupt) -> Any:

@@ -18,6 +18,7 @@ from broker import (
     Reject,
     Replayed,
     Respond,
+    RunRecord,
     RunState,
     Settlement,
     Unknown,
@@ -246,11 +247,12 @@ async def test_other_build(stage: Stage) -> None:
     assert (await stage.broker.runs.get(run.id)).state is RunState.READY
     assert run.build is not None
     other.kill()
-    stage.worker("pay", changed=True, build=run.build)
+    forced = stage.worker("pay", changed=True, build=run.build)
     dead = await stage.when(run.id, RunState.DEAD)
     assert dead.errors
     assert BuildMismatch.code in dead.errors[0]
     assert stage.world.effects == []
+    forced.kill()
     await stage.broker.dead.requeue(run.id)
     done = await stage.finished(run, "pay")
     assert (done.result, amounts(stage)) == (["paid 10"], [10]), done.errors
@@ -307,7 +309,7 @@ async def test_swallowed(stage: Stage) -> None:
     assert amounts(stage) == [10], done.errors
 
 
-async def restarted(stage: Stage, own: ServerProcess, *, empty: bool) -> tuple[str, Stage]:
+async def restarted(stage: Stage, own: ServerProcess, *, empty: bool) -> tuple[RunRecord, Stage]:
     """A pause on a server of one's own, which is restarted then, with or without what it had stored."""
     async with AsyncBroker(own.url, namespace="restart", settings=QUICK, by=ME) as before:
         there = Stage(stage.subject, before, own.url, "restart", stage.world, stage.stack, stage.pids)
@@ -319,21 +321,22 @@ async def restarted(stage: Stage, own: ServerProcess, *, empty: bool) -> tuple[s
         for kept in own.directory.glob("*.rdb"):
             kept.unlink()
     own.start()
-    return run.id, there
+    return run, there
 
 
 async def test_restart(stage: Stage, own_server: ServerProcess) -> None:
-    run_id, there = await restarted(stage, own_server, empty=False)
+    run, there = await restarted(stage, own_server, empty=False)
     async with AsyncBroker(own_server.url, namespace="restart", settings=QUICK, by=ME) as broker:
         there.broker = broker
-        await there.answer_all(run_id, [Approve()])
-        assert (await there.finished(run_id, "pay")).result == ["paid 10"]
+        await there.answer_all(run, [Approve()])
+        assert (await there.finished(run, "pay")).result == ["paid 10"]
         assert amounts(stage) == [10]
 
 
 async def test_restart_empty(stage: Stage, own_server: ServerProcess) -> None:
-    run_id, _ = await restarted(stage, own_server, empty=True)
+    run, _ = await restarted(stage, own_server, empty=True)
     async with AsyncBroker(own_server.url, namespace="restart", settings=QUICK, by=ME) as broker:
-        assert isinstance(await broker.cancel(run_id.replace("run_", "int_")), Unknown)
+        (lost,) = run.interrupt_ids
+        assert isinstance(await broker.inbox.answer(lost, Approve(), by=ME), Unknown)
         assert (await broker.inbox.list()).items == ()
     assert stage.world.effects == []

@@ -1,17 +1,23 @@
 """Pausing: one step, one point, one meaning."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from broker.core.answers import Respond
 from broker.core.models import Interrupt
+from broker.core.states import Mode
 from broker.errors import StaleLease
 from broker.store.commands import reads
+from broker.store.commands.runs import Leased, Place
+from broker.store.keys import Pool
 
 from .guarded import shows_guard
+from .rows.runs import each
 from .snapshot import changed
-from .world import World, approval, completion
+from .world import POOL, World, approval, completion
 
 
 def test_a_pause_is_one_step(world: World) -> None:
@@ -118,3 +124,36 @@ def test_any_json_is_an_answer(world: World) -> None:
         found = world.record(one).resolution
         assert found is not None
         assert found.answer == Respond(payload=payload)
+
+
+PINNED = replace(POOL, build="b2")
+
+
+def pinned(world: World, lease: Leased, *asked: Interrupt, **options: Any) -> tuple[str, ...]:
+    """Pauses a leased run, which only workers of another build can go on with from then on."""
+    at = Place(lease.token.run, lease.text("session"), PINNED, 0, b"")
+    seq = int(lease.text("seq")) + 1
+    outcome = world.suspend(world.pause(at, *asked, seq=seq, token=lease.token, **options))
+    return tuple(getattr(outcome, "interrupt_ids", ()))
+
+
+def ready(world: World, pool: Pool) -> list[bytes]:
+    found: list[bytes] = world.client.zrange(world.key("ready", str(pool)), 0, -1)
+    return found
+
+
+@shows_guard("suspend-build")
+def test_a_pause_pins_its_run_to_a_build(world: World) -> None:
+    """Its worker knows only then what the frozen state is of."""
+    place, lease = world.started()
+    (one,) = pinned(world, lease, approval())
+    assert world.answer(one).code == "accepted"
+    assert (ready(world, POOL), ready(world, PINNED)) == ([], [place.run.encode()])
+
+
+@shows_guard("carry-build")
+def test_a_question_that_is_kept_follows_its_run_to_a_build(world: World) -> None:
+    place, lease, (_answered, kept) = each(world)
+    pinned(world, lease, approval("c3"), mode=Mode.EACH, keep=[kept])
+    assert world.answer(kept).code == "accepted"
+    assert ready(world, PINNED) == [place.run.encode()]

@@ -27,6 +27,14 @@ def test_who_answers_later_is_told_it_was_withdrawn_and_by_whom(world: World) ->
     assert world.lease(place, "n2") is None
 
 
+def test_what_new_input_takes_the_place_of_is_superseded(world: World) -> None:
+    """The run is closed as by a withdrawal; whoever answers its questions later is told what became of them."""
+    place, (one,) = world.asked()
+    assert world.withdraw(place, superseded=True).code == "accepted"
+    assert (world.settled(one), world.state(place), active(world)) == ("superseded", "withdrawn", [])
+    assert world.answer(one).code == "superseded"
+
+
 def test_a_late_withdrawal_does_not_kill_the_next_pause(world: World) -> None:
     """Rule 5: withdraw(1) is slow; the run was answered, went on and pauses again."""
     place, (one,) = world.asked()

@@ -163,10 +163,12 @@ class World:
         """Renews a lease; until when it holds."""
         return self.do(runs.renew(self.p, [lease.token], self.settings.lease))
 
-    def withdraw(self, place: Place, seq: int = 1, *, op: str = "wd-1") -> Outcome:
+    def withdraw(self, place: Place, seq: int = 1, *, op: str = "wd-1", superseded: bool = False) -> Outcome:
         """Takes a suspension back."""
         a = address.at_seq(self.run_address(place), seq)
-        return self.do(runs.withdraw(self.p, a, op=op, by=BOB.to_bytes(), reason="moot"))
+        return self.do(
+            runs.withdraw(self.p, a, op=op, by=BOB.to_bytes(), reason="moot", superseded=superseded)
+        )
 
     def requeue(self, place: Place, fence: int, *, op: str = "rq-1") -> Outcome:
         """Sends a dead run back."""

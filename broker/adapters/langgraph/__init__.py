@@ -9,7 +9,7 @@ its questions and their answers. It needs the extra `langgraph`.
 
 from .._contract import Package, require
 
-VERSIONS = require("langgraph", "The adapter of LangGraph", Package("langgraph", (1, 2), 2))
+require("langgraph", "The adapter of LangGraph", Package("langgraph", (1, 2), 2))
 
 from .graph import Resumable, effect_key, resumable  # noqa: E402 - only once the package is known to be there
 

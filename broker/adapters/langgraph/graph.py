@@ -12,31 +12,25 @@ from ..._async.run import Run
 from ...core.digest import content_digest
 from ...core.limits import JSON, check_id, check_name
 from ...errors import InvalidInput
-from .._contract import Answered, Described, current_run, digest_of, drive, park, supersede
+from .._contract import Answered, Described, current_run, drive, park, supersede
 from .asking import Ask
-from .thread import Thread
+from .thread import Setup, Thread
 
 
 class Resumable:
     """A compiled graph that parks: see `resumable`. What is not here is the graph's own."""
 
     def __init__(
-        self, graph: Any, name: str, *, broker: Callable[[], AsyncBroker], queue: str, accepts: Sequence[str],
-        ask: Ask | None, unanswered: Callable[[Answered], JSON] | None,
-        result: Callable[[Any], JSON] | None, call: Mapping[str, Any],
+        self, setup: Setup, *, broker: Callable[[], AsyncBroker], queue: str, accepts: Sequence[str]
     ) -> None:  # fmt: skip
-        if getattr(graph, "checkpointer", None) in (None, False, True):
+        if getattr(setup.graph, "checkpointer", None) in (None, False, True):
             raise InvalidInput("graph", "has no checkpointer", "builder.compile(checkpointer=saver)")
-        self.graph: Any = graph
-        self.name: str = check_name("name", name)
+        self.graph: Any = setup.graph
+        self.name: str = check_name("name", setup.name)
         self.queue: str = check_name("queue", queue)
-        self.accepts: tuple[str, ...] = tuple(check_name("accepts", one) for one in accepts)
-        self.ask = ask
-        self.unanswered = unanswered
-        self.result = result
-        self.call: dict[str, Any] = dict(call)
+        self._setup = setup
         self._broker = broker
-        self.resume: Resume = Resume(self)
+        self.resume: Resume = Resume(setup, tuple(check_name("accepts", one) for one in accepts))
         """The handler for `worker.add`."""
 
     def __getattr__(self, name: str) -> Any:
@@ -45,7 +39,7 @@ class Resumable:
     @property
     def described(self) -> Described:
         """What its pauses are of; workers that declare the same go on with them."""
-        return describe(self.graph, self.name)
+        return self._setup.described
 
     def invoke(self, input: Any, config: Any = None, **options: Any) -> Any:  # noqa: A002 - the graph's own word
         """What the graph returns. Where it has paused its questions are in the broker's inbox.
@@ -89,7 +83,7 @@ class Resumable:
         thread_id = ((config or {}).get("configurable") or {}).get("thread_id")
         if thread_id is None:
             raise InvalidInput("config", "names no thread", '{"configurable": {"thread_id": "..."}}')
-        return Thread(self, check_id("thread_id", str(thread_id)), config)
+        return Thread(self._setup, check_id("thread_id", str(thread_id)), config)
 
     @staticmethod
     def _options(options: dict[str, Any]) -> dict[str, Any]:
@@ -109,18 +103,19 @@ class Resumable:
 class Resume:
     """The handler of a graph's agent: starts a run's thread from its input, or goes on from its answers."""
 
-    def __init__(self, of: Resumable) -> None:
-        self._of = of
+    def __init__(self, setup: Setup, accepts: tuple[str, ...]) -> None:
+        self._setup = setup
+        self._accepts = accepts
 
     @property
     def builds(self) -> tuple[str, ...]:
         """The builds whose runs a worker with this graph is given."""
-        return (self._of.described.build, *self._of.accepts)
+        return (self._setup.described.build, *self._accepts)
 
     async def __call__(self, run: Run[Any]) -> JSON:
         """The result of the run's graph; it pauses again where the graph does."""
-        thread = Thread(self._of, run.session_id, None, run)
-        return await drive(run, thread, accepts=self._of.accepts)
+        thread = Thread(self._setup, run.session_id, None, run)
+        return await drive(run, thread, accepts=self._accepts)
 
 
 def resumable(
@@ -138,24 +133,8 @@ def resumable(
     keywords of the graph's calls in a worker, such as `context`. `accepts` are builds of earlier releases of the graph
     whose pauses this one can read. Raises `InvalidInput` for a graph without a checkpointer.
     """
-    return Resumable(
-        graph, name, broker=broker, queue=queue, accepts=accepts, ask=ask, unanswered=unanswered, result=result,
-        call=call or {},
-    )  # fmt: skip
-
-
-def describe(graph: Any, name: str) -> Described:
-    """The version of the saved format, and a digest of the nodes, channels and tools."""
-    from langgraph.checkpoint.base import LATEST_VERSION  # noqa: PLC0415 - beside its only use
-
-    from . import VERSIONS  # noqa: PLC0415 - the package imports this module
-
-    version = ".".join(VERSIONS["langgraph"].split(".")[:2])
-    tools = sorted(
-        tool for node in graph.nodes.values() for tool in getattr(node.bound, "tools_by_name", None) or ()
-    )
-    shape = {"nodes": sorted(graph.nodes), "channels": sorted(graph.channels), "tools": tools}
-    return Described("langgraph", version, str(LATEST_VERSION), name, digest_of(shape))
+    setup = Setup(graph, name, ask, unanswered, result, call or {})
+    return Resumable(setup, broker=broker, queue=queue, accepts=accepts)
 
 
 def effect_key(call_id: str = "") -> str:

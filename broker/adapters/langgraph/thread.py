@@ -6,8 +6,11 @@ died may have gone on already: then the thread is ahead of the pause, and what i
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, Final, NoReturn
 
+from langgraph.checkpoint.base import LATEST_VERSION
 from langgraph.types import Command
 
 from ..._async._runtime import in_thread
@@ -17,11 +20,8 @@ from ...core.entries import plain
 from ...core.kinds import Custom, Phase
 from ...core.limits import JSON, check_json
 from ...errors import CallFailed, Corrupt, InvalidInput
-from .._contract import FRAMEWORK_ID, Answered, Described, Finished, Outcome, Parked, supersede
-from .asking import SCHEDULED, Pending, pending, scheduled, value_for
-
-if TYPE_CHECKING:
-    from .graph import Resumable
+from .._contract import FRAMEWORK_ID, Answered, Described, Finished, Outcome, Parked, digest_of, supersede
+from .asking import SCHEDULED, Ask, Pending, pending, scheduled, value_for
 
 RUN: Final = "broker_run"
 """Under this name the metadata of checkpoints hold the run that a worker made them in."""
@@ -32,10 +32,35 @@ FORKS: Final = 32
 """How many forks in a row are followed back to the pause."""
 
 
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A graph and how it is kept: see `resumable`."""
+
+    graph: Any
+    name: str
+    ask: Ask | None
+    unanswered: Callable[[Answered], JSON] | None
+    result: Callable[[Any], JSON] | None
+    call: Mapping[str, Any]
+
+    @property
+    def described(self) -> Described:
+        """The versions of the framework and of its saved format, and a digest of the nodes, channels and tools."""
+        nodes: Mapping[str, Any] = self.graph.nodes
+        known = [getattr(node.bound, "tools_by_name", None) or () for node in nodes.values()]
+        shape = {
+            "nodes": sorted(nodes),
+            "channels": sorted(self.graph.channels),
+            "tools": sorted(name for names in known for name in names),
+        }
+        minor = ".".join(version("langgraph").split(".")[:2])
+        return Described("langgraph", minor, str(LATEST_VERSION), self.name, digest_of(shape))
+
+
 class Thread:
     """What `drive` and `park` are given. `run` is None where no worker is at it."""
 
-    def __init__(self, of: "Resumable", thread_id: str, config: Any, run: Run[Any] | None = None) -> None:
+    def __init__(self, of: Setup, thread_id: str, config: Any, run: Run[Any] | None = None) -> None:
         self._of = of
         self._graph = of.graph
         self._run = run

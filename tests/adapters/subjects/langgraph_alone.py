@@ -79,7 +79,7 @@ def killed(_: str, world: World) -> str:
     """The worker dies in the tool: this process is another one's child, so that its word is heard."""
     world.hold()
     child = phase_of("slow", world)
-    wait_until(lambda: len(world.effects) == 1, 30, what="the tool has had its effect")
+    wait_until(lambda: len(world.effects) == 1, 120, what="the tool has had its effect")
     child.kill()
     child.wait()
     world.let_go()
@@ -90,7 +90,7 @@ def both(_: str, world: World) -> str:
     """Two workers at once, in strict mode."""
     world.hold()
     children = [phase_of("slow", world), phase_of("slow", world)]
-    wait_until(lambda: len(world.effects) == len(children), 30, what="both tools have had their effect")
+    wait_until(lambda: len(world.effects) == len(children), 120, what="both tools have had their effect")
     world.let_go()
     codes = [child.wait() for child in children]
     return "runs twice" if codes == [0, 0] else f"exit codes {codes}"
@@ -98,9 +98,7 @@ def both(_: str, world: World) -> str:
 
 def phase_of(phase: str, world: World) -> "subprocess.Popen[bytes]":
     options = {"subject": "langgraph", "case": "-", "phase": phase, "folder": str(world.folder)}
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.adapters.child", json.dumps(options)], stdout=subprocess.DEVNULL
-    )
+    return subprocess.Popen([sys.executable, "-m", "tests.adapters.child", json.dumps(options)])
 
 
 def slow(_: str, world: World) -> str:
