@@ -2,6 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from time import monotonic
 from typing import Any
 
 from .._async.client import AsyncBroker
@@ -9,6 +11,7 @@ from .._async.run import Run
 from ..core.ids import new_run_id
 from ..core.limits import JSON, check_name
 from ..core.outcomes import Accepted, Replayed
+from ..errors import AlreadyLeased, UnknownId, WaitTimeout
 from ._contract import Answered, Described, Finished, Outcome, Parked, drive, park, supersede
 
 
@@ -38,21 +41,44 @@ class Resumable(ABC):
         return await drive(run, self, accepts=self.accepts)
 
     async def run(
-        self, broker: AsyncBroker, given: JSON, *, session: str, key: str, queue: str = "agents"
-    ) -> Finished | Accepted | Replayed:
-        """What a run came to that no worker holds: its result, or the pause that workers go on from.
+        self, broker: AsyncBroker, given: JSON, *, session: str, key: str, queue: str = "agents",
+        wait: float = 0,
+    ) -> Finished | Accepted | Replayed:  # fmt: skip
+        """What a run came to that no worker held: its result, or the pause that workers go on from.
 
-        `key` names the run in its session. A repeat runs the agent again up to its first pause; the same pause is
-        `Replayed`. Raises what the agent raises, `InvalidInput`, and `Refused`, also where a run of the session is at
-        work.
+        It stays for the answers for `wait` seconds, and goes on here if they come before a worker takes the run. `key`
+        names the run in its session. A repeat runs the agent again up to its first pause; the same pause is `Replayed`.
+        Raises what the agent raises, `InvalidInput`, and `Refused`, also where a run of the session is at work.
         """
-        about = self.described
         run_id = new_run_id(session, namespace=broker.namespace, key=key)
-        await supersede(broker._link, session, about.agent, but=run_id)  # noqa: SLF001 - the same house
+        await supersede(broker._link, session, self.described.agent, but=run_id)  # noqa: SLF001 - the same house
         outcome = await self.start(given)
         if isinstance(outcome, Finished):
             return outcome
-        return await park(broker, self, outcome, session=session, key=key, queue=queue)
+        told = await park(broker, self, outcome, session=session, key=key, queue=queue)
+        return await self._stay(broker, told, monotonic() + wait) if wait > 0 else told
+
+    async def _stay(
+        self, broker: AsyncBroker, told: Accepted | Replayed, until: float
+    ) -> Finished | Accepted | Replayed:
+        """Goes on with a parked run at each pause that is answered in time, unless a worker was there first."""
+        while True:
+            try:
+                for one in told.interrupt_ids:
+                    await broker.inbox.wait(one, max(0, until - monotonic()))
+            except WaitTimeout:
+                return told
+            async with AsyncExitStack() as stack:
+                try:
+                    run = await stack.enter_async_context(broker.take(told.run_id))
+                except (AlreadyLeased, UnknownId):
+                    return told
+                result = await drive(run, self, accepts=self.accepts)
+                await run.finish(result)
+                return Finished(result)
+            # The block was left by a pause.
+            asked = (await broker.runs.get(told.run_id)).interrupt_ids
+            told = told.model_copy(update={"interrupt_ids": asked})
 
     @abstractmethod
     async def start(self, given: JSON) -> Outcome:

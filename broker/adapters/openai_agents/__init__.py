@@ -8,9 +8,11 @@ The state of a paused run (`RunState`) rides in the pause. It needs the extra `o
 
 from .._contract import Package, require
 
-VERSIONS = require("openai_agents", "The adapter of the OpenAI Agents SDK", Package("openai-agents", (0, 24), 1))
+VERSIONS = require(
+    "openai_agents", "The adapter of the OpenAI Agents SDK", Package("openai-agents", (0, 24), 1)
+)
 
-from .agent import Agents, resumable  # noqa: E402 - only once the package is known to be there
+from .agent import ResumableAgent, resumable  # noqa: E402 - only once the package is known to be there
 from .tools import ALWAYS, brokered, effect_key  # noqa: E402
 
-__all__ = ["ALWAYS", "Agents", "brokered", "effect_key", "resumable"]
+__all__ = ["ALWAYS", "ResumableAgent", "brokered", "effect_key", "resumable"]

@@ -15,7 +15,7 @@ from .._resumable import Resumable
 from .tools import Known, answered, decide, known_as, question, shown
 
 
-class Agents(Resumable):
+class ResumableAgent(Resumable):
     """An agent whose runs park: see `resumable`."""
 
     def __init__(
@@ -77,8 +77,8 @@ def resumable(
     context_serializer: Callable[[Any], Any] | None = None,
     context_deserializer: Callable[[Any], Any] | None = None,
     **options: Any,
-) -> Agents:
-    """An agent of the SDK as the handler of workers: `worker.add("support", resumable(agent))`.
+) -> ResumableAgent:
+    """An agent of the SDK whose runs park; it is what `worker.add` takes.
 
     `name` is the broker's for it (default the agent's own). `question` are fields of every interrupt: `reviewers`,
     `expires_in`, `message` and so on. `context` makes the run's context from its input; it is stored with every
@@ -89,7 +89,7 @@ def resumable(
     name = name or agent.name
     release = CURRENT_SCHEMA_VERSION
     about = Described("openai-agents", "0", release, name, digest_of(list(_configuration(agent, set()))))
-    return Agents(
+    return ResumableAgent(
         agent, about, accepts=accepts, question=question or {}, context=context,
         context_serializer=context_serializer, context_deserializer=context_deserializer, options=options,
     )  # fmt: skip

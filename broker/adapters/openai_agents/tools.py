@@ -25,7 +25,11 @@ Known: TypeAlias = tuple[str, str]
 """What tells two calls of one pause apart: the agent's name and the id that the model gave the call."""
 
 _K = AnswerKind
-_ANSWERS: Final[ContextVar[Mapping[Known, Answered] | None]] = ContextVar("broker_openai_answers", default=None)
+_EDITABLE: Final = (_K.APPROVE, _K.EDIT, _K.REJECT, _K.CANCEL)
+_RESPONSE: Final = (_K.RESPOND, _K.REJECT, _K.CANCEL)
+_ANSWERS: Final[ContextVar[Mapping[Known, Answered] | None]] = ContextVar(
+    "broker_openai_answers", default=None
+)
 
 
 @contextmanager
@@ -109,11 +113,15 @@ def question(item: Any, more: Mapping[str, Any]) -> Interrupt:
         case "completion":
             return Interrupt.completion(action, call_id, **fields)
         case "question":
-            offers = (_K.RESPOND, _K.REJECT, _K.CANCEL)
-            return Interrupt.question(action.arguments, call_id=call_id, offers=offers, **fields)
+            fields = {"offers": _RESPONSE, **fields}
+            return Interrupt.question(action.arguments, call_id=call_id, **fields)
         case "approval":
-            schema, offers = tool.params_json_schema, (_K.APPROVE, _K.EDIT, _K.REJECT, _K.CANCEL)
-            return Interrupt.approval(action, call_id, offers=offers, arguments_schema=schema, **fields)
+            fields = {
+                "offers": _EDITABLE,
+                "arguments_schema": getattr(tool, "params_json_schema", None),
+                **fields,
+            }
+            return Interrupt.approval(action, call_id, **fields)
         case _:
             return Interrupt.approval(action, call_id, **fields)
 

@@ -10,7 +10,7 @@ from .._contract import Package, require
 
 VERSIONS = require("pydantic_ai", "The adapter of Pydantic AI", Package("pydantic-ai-slim", (2, 62), 3))
 
-from .agent import Agents, resumable  # noqa: E402 - only once the package is known to be there
+from .agent import ResumableAgent, resumable  # noqa: E402 - only once the package is known to be there
 from .results import effect_key  # noqa: E402
 
-__all__ = ["Agents", "effect_key", "resumable"]
+__all__ = ["ResumableAgent", "effect_key", "resumable"]

@@ -16,7 +16,7 @@ from .._resumable import Resumable
 from .results import questions, results
 
 
-class Agents(Resumable):
+class ResumableAgent(Resumable):
     """An agent whose runs park: see `resumable`."""
 
     def __init__(
@@ -48,7 +48,10 @@ class Agents(Resumable):
         options["capabilities"] = [*options.get("capabilities", ()), seen]
         if not _defers(self.agent.output_type):
             kinds = self.agent.output_type
-            options["output_type"] = [*(kinds if isinstance(kinds, list | tuple) else (kinds,)), DeferredToolRequests]
+            options["output_type"] = [
+                *(kinds if isinstance(kinds, list | tuple) else (kinds,)),
+                DeferredToolRequests,
+            ]
         done = await self.agent.run(*given, **state, **options)
         if not isinstance(done.output, DeferredToolRequests):
             return Finished(plain(done.output))
@@ -80,8 +83,8 @@ def resumable(
     accepts: Sequence[str] = (),
     question: Mapping[str, Any] | None = None,
     **options: Any,
-) -> Agents:
-    """An agent of Pydantic AI as the handler of workers: `worker.add("support", resumable(agent))`.
+) -> ResumableAgent:
+    """An agent of Pydantic AI whose runs park; it is what `worker.add` takes.
 
     `name` is the broker's for it (default the agent's own). `question` are fields of every interrupt: `reviewers`,
     `expires_in`, `message` and so on. `accepts` are builds of earlier versions whose pauses this agent can go on
@@ -94,7 +97,7 @@ def resumable(
     toolsets = (*agent.toolsets, *options.get("toolsets", ()))
     tools = sorted(json.dumps(_configuration(one), sort_keys=True) for one in toolsets)
     about = Described("pydantic-ai", "2", "conversation", name, digest_of([tools, repr(agent.output_type)]))
-    return Agents(agent, about, accepts=accepts, question=question or {}, options=options)
+    return ResumableAgent(agent, about, accepts=accepts, question=question or {}, options=options)
 
 
 def _configuration(toolset: Any) -> JSON:

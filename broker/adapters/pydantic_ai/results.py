@@ -13,6 +13,8 @@ from ...errors import Corrupt
 from .._contract import Answered, current_run
 
 _K = AnswerKind
+_EDITABLE: Final = (_K.APPROVE, _K.EDIT, _K.REJECT, _K.CANCEL)
+_RESPONSE: Final = (_K.RESPOND, _K.REJECT, _K.CANCEL)
 KEY: Final = "key"
 """Under this name a tool finds its idempotency key in `ctx.tool_call_metadata`; `by` says who has approved it."""
 
@@ -27,19 +29,17 @@ def questions(
     kind_of = getattr(requests, "kind", lambda _: "external")  # releases before 2.68 have two kinds only
     found = []
     for call in (*requests.approvals, *requests.calls):
-        given = plain(requests.metadata[call.tool_call_id]) if call.tool_call_id in requests.metadata else None
+        given = (
+            plain(requests.metadata[call.tool_call_id]) if call.tool_call_id in requests.metadata else None
+        )
         fields = {"agent_path": (agent,), "payload": given, **more}
         action = Action(tool=call.tool_name, arguments=plain(call.args_as_dict()))
         if call in requests.approvals:
-            offers = (_K.APPROVE, _K.EDIT, _K.REJECT, _K.CANCEL)
-            schema = schemas.get(call.tool_name)
-            one = Interrupt.approval(
-                action, call.tool_call_id, offers=offers, arguments_schema=schema, **fields
-            )
+            fields = {"offers": _EDITABLE, "arguments_schema": schemas.get(call.tool_name), **fields}
+            one = Interrupt.approval(action, call.tool_call_id, **fields)
         elif kind_of(call.tool_call_id) == "question":
-            offers = (_K.RESPOND, _K.REJECT, _K.CANCEL)
-            fields["payload"] = action.arguments if given is None else given
-            one = Interrupt.question(call_id=call.tool_call_id, offers=offers, action=action, **fields)
+            fields = {"offers": _RESPONSE, **fields, "payload": action.arguments if given is None else given}
+            one = Interrupt.question(call_id=call.tool_call_id, action=action, **fields)
         else:
             one = Interrupt.completion(action, call.tool_call_id, **fields)
         found.append(one)

@@ -38,14 +38,16 @@ class Stub(Model):
     def __init__(self, *turns: list[Call]) -> None:
         self._turns = turns
 
-    async def get_response(self, system_instructions: Any, input: Any, *_: Any, **__: Any) -> Any:  # noqa: A002
+    async def get_response(self, *_: Any, input: Any, **__: Any) -> Any:  # noqa: A002
         items = [{"content": input}] if isinstance(input, str) else input
         outputs = [one["output"] for one in items if one.get("type") == "function_call_output"]
         begins = 0
         for turn in self._turns:
             if len(outputs) == begins:
                 return _response(
-                    function_call(name, _read(items[0]["content"]) if given == GIVEN else given, call_id=call_id)
+                    function_call(
+                        name, _read(items[0]["content"]) if given == GIVEN else given, call_id=call_id
+                    )
                     for name, given, call_id in turn
                 )
             begins += len(turn)
@@ -105,7 +107,8 @@ def tools_of(scenario: str, pay: Any) -> list[Any]:
             return [brokered(ask, asks="question")]
         case "nested":
             inner = [
-                Agent(name=f"inner{n}", tools=[pay], model=Stub([("pay", {"amount": n}, "i1")])) for n in (1, 2)
+                Agent(name=f"inner{n}", tools=[pay], model=Stub([("pay", {"amount": n}, "i1")]))
+                for n in (1, 2)
             ]
             return [one.as_tool(f"ask{n}", "asks") for n, one in enumerate(inner, 1)]
         case _:
@@ -142,6 +145,8 @@ def handler(scenario: str, world: World) -> Handler:
                 "context_serializer": lambda _: {},
                 "context_deserializer": unreadable,
             }
+        case _:
+            pass
     found = resumable(agent_of(scenario, brokered(payer(world)), *more), question=question, **options)
     return Swallowing(found) if scenario == "swallow" else found
 

@@ -5,7 +5,15 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final, cast
 
-from pydantic_ai import Agent, ApprovalRequired, CallDeferred, ModelResponse, RunContext, TextPart, ToolCallPart
+from pydantic_ai import (
+    Agent,
+    ApprovalRequired,
+    CallDeferred,
+    ModelResponse,
+    RunContext,
+    TextPart,
+    ToolCallPart,
+)
 from pydantic_ai.messages import ToolReturnPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.output import ToolOutput
@@ -62,8 +70,9 @@ def model_of(*turns: list[Call], first: Sequence[Any] = ()) -> FunctionModel:
 
 def agent_of(scenario: str, world: World) -> Agent[Any, Any]:
     render = ToolDefinition(name="render", parameters_json_schema={"type": "object"})
+    model = model_of(*TURNS.get(scenario, ([PAY],)), first=FIRST.get(scenario, ()))
     agent: Agent[Any, Any] = Agent(
-        model_of(*TURNS.get(scenario, ([PAY],)), first=FIRST.get(scenario, ())), name="payer", output_type=ToolOutput(list[Any]),
+        model, name="payer", output_type=ToolOutput(list[Any]),
         toolsets=[ExternalToolset([render])] if scenario == "external" else [],
     )  # fmt: skip
 
@@ -75,7 +84,7 @@ def agent_of(scenario: str, world: World) -> Agent[Any, Any]:
         return f"paid {amount}"
 
     @agent.tool_plain
-    def ask(about: str) -> str:
+    def ask(about: str) -> str:  # noqa: ARG001 - the question itself
         raise CallDeferred(kind="question")
 
     if world.options.get("changed"):
