@@ -23,7 +23,8 @@ from .child import subject_named
 from .stage import ME, Stage
 from .world import World
 
-EVERYWHERE = ("test_missing.py", "test_contract.py", "test_page.py")
+HERE = ("test_missing.py", "test_page.py")
+"""What is collected in the project's own environment."""
 ADAPTER = os.environ.get("BROKER_TEST_ADAPTER", "")
 """The adapter under test; none in the project's own environment."""
 HAS_SUBJECT = (Path(__file__).parent / "subjects" / f"{ADAPTER}.py").exists()
@@ -35,10 +36,12 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     if collection_path.parent != Path(__file__).parent or not name.startswith("test_"):
         return None
     if not ADAPTER:
-        return name not in EVERYWHERE
+        return name not in HERE
+    if name == "test_page.py":
+        return True
     if name in ("test_cases.py", "test_alone.py"):
         return not HAS_SUBJECT
-    return name.startswith("test_of_") and name != f"test_of_{ADAPTER}.py"
+    return name.startswith("test_of_") and not name.startswith((f"test_of_{ADAPTER}.", f"test_of_{ADAPTER}_"))
 
 
 @pytest.fixture(scope="session")
@@ -88,7 +91,9 @@ def stage(
     with ExitStack() as stack:
         stage = Stage(adapter, broker, server.url, namespace, world, stack)
         yield stage
-    _note(request, "broker", stage.pids)
+    cannot = request.node.get_closest_marker("cannot")
+    name = request.node.name.removeprefix("test_").partition("[")[0]
+    note(request, cannot.args[0] if cannot else name, "broker", stage.pids)
 
 
 @pytest.fixture
@@ -96,14 +101,12 @@ def played(request: pytest.FixtureRequest) -> Generator[list[int]]:
     """The ids of the processes of a case without the broker, to be filled."""
     pids: list[int] = []
     yield pids
-    _note(request, "alone", pids)
+    note(request, request.node.name.partition("[")[2].rstrip("]"), "alone", pids)
 
 
-def _note(request: pytest.FixtureRequest, way: str, pids: list[int]) -> None:
-    name = request.node.name.removeprefix("test_")
-    case = name.partition("[")[2].rstrip("]") if way == "alone" else name.partition("[")[0]
-    cannot = request.node.get_closest_marker("cannot")
-    request.node.user_properties.append(("played", (cannot.args[0] if cannot else case, way, pids)))
+def note(request: pytest.FixtureRequest, case: str, way: str, pids: list[int]) -> None:
+    """Puts a case on record, with the processes that played it."""
+    request.node.user_properties.append(("played", (case, way, pids)))
 
 
 _found: dict[str, dict[str, list[int]]] = {}
@@ -125,5 +128,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     subject = the_subject()
     RESULTS.mkdir(parents=True, exist_ok=True)
     versions = {name: version(name) for name in subject.PACKAGES}
-    record = {"versions": versions, "cases": dict(sorted(_found.items()))}
+    record = {
+        "versions": versions,
+        "cannot": dict(subject.CANNOT),
+        "alone": {case: alone.word for case, alone in subject.ALONE.items()},
+        "cases": dict(sorted(_found.items())),
+    }
     (RESULTS / f"{ADAPTER}.json").write_text(json.dumps(record, indent=1) + "\n")

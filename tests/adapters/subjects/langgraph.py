@@ -3,7 +3,6 @@
 import json
 import operator
 import sqlite3
-from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Annotated, Any, Final, TypedDict
@@ -128,12 +127,27 @@ def agent(world: World, turns: list[list[int]], *names: str, checkpointer: Any =
     )  # fmt: skip
 
 
-def simple(node: Callable[[Any], Any], checkpointer: Any) -> Any:
+def simple(node: Any, checkpointer: Any, **options: Any) -> Any:
     graph = StateGraph(State)
     graph.add_node("node", node)
     graph.add_edge(START, "node")
     graph.add_edge("node", END)
+    return graph.compile(checkpointer=checkpointer, **options)
+
+
+def same_twice(checkpointer: Any) -> Any:
+    """Two nodes, one after the other, that ask the same."""
+    graph = StateGraph(State)
+    graph.add_node("first", partial(asks, "sure?"))
+    graph.add_node("second", partial(asks, "sure?"))
+    graph.add_edge(START, "first")
+    graph.add_edge("first", "second")
+    graph.add_edge("second", END)
     return graph.compile(checkpointer=checkpointer)
+
+
+def given_back(_: Any) -> dict[str, Any]:
+    return {"results": ["ran"]}
 
 
 def nested(world: World) -> Any:
@@ -179,23 +193,21 @@ class Forgetful(SqliteSaver):
 
 def graph_of(scenario: str, world: World) -> Any:
     names = ("pay", "refund") if world.options.get("changed") else ("pay",)
-    match scenario:
-        case "nested":
-            return nested(world)
-        case "external":
-            return agent(world, [[0]], "start_job", checkpointer=saver(world), tool="start_job")
-        case "question":
-            return simple(partial(asks, "what?"), saver(world))
-        case "large":
-            return simple(partial(asks, "x" * 2_000_000), saver(world))
-        case "unserializable":
-            return simple(partial(asks, {"made": lambda: 1}), saver(world))
-        case "unreadable":
-            return simple(partial(asks, "what?"), Forgetful(saver(world).conn))
-        case "swallow":
-            return simple(partial(swallows, world), saver(world))
-        case _:
-            return agent(world, SCENARIOS[scenario], *names, checkpointer=saver(world))
+    made = {
+        "nested": lambda: nested(world),
+        "external": lambda: agent(world, [[0]], "start_job", checkpointer=saver(world), tool="start_job"),
+        "question": lambda: simple(partial(asks, "what?"), saver(world)),
+        "large": lambda: simple(partial(asks, "x" * 2_000_000), saver(world)),
+        "unserializable": lambda: simple(partial(asks, {"made": lambda: 1}), saver(world)),
+        "unreadable": lambda: simple(partial(asks, "what?"), Forgetful(saver(world).conn)),
+        "static": lambda: simple(given_back, saver(world), interrupt_before=["node"]),
+        "subgraph": lambda: simple(simple(partial(asks, "what?"), None), saver(world)),
+        "same_twice": lambda: same_twice(saver(world)),
+        "swallow": lambda: simple(partial(swallows, world), saver(world)),
+    }
+    if scenario in made:
+        return made[scenario]()
+    return agent(world, SCENARIOS[scenario], *names, checkpointer=saver(world))
 
 
 class Given:

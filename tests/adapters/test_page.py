@@ -1,0 +1,25 @@
+"""The page of the adapters is that of the recorded results, and every framework has its column."""
+
+import json
+
+from tests.tools.adapters import FILE, PAGE, ROOT, page
+
+from .cases import CASES
+
+SUBJECTS = sorted(path.stem for path in (ROOT / "tests/adapters/subjects").glob("[a-z]*.py"))
+
+
+def test_the_tables_are_those_of_the_results() -> None:
+    assert page(PAGE.read_text(), json.loads(FILE.read_text())) == PAGE.read_text()
+
+
+def test_every_case_is_a_row_of_every_adapter() -> None:
+    """A case without a test, with the broker or as the framework's own behaviour, would be a hole in the table."""
+    found = json.loads(FILE.read_text())
+    whole = {name: column for name, column in found.items() if len(column["cases"]) > len(CASES) // 2}
+    holes = {
+        name: [case for case in CASES if "broker" not in column["cases"].get(case, {})]
+        for name, column in whole.items()
+    }
+    assert holes == {name: [] for name in whole}
+    assert {name for name in SUBJECTS if not name.endswith("_alone")} <= set(found)
