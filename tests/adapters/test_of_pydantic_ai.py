@@ -16,6 +16,7 @@ from .subjects.pydantic_ai import PAY, agent_of, model_of
 from .world import World
 
 TEN = {"amount": 10}
+PROMPT = '{"amount": 1}'
 
 
 @pytest.mark.cannot("nested")
@@ -23,8 +24,8 @@ async def test_deferred_calls_of_an_agent_in_a_tool_do_not_reach_the_outer_run(s
     """The run inside a tool ends with its requests, or fails where it may not have any; the outer one is never asked."""
     inner = agent_of("pay", stage.world)
     with pytest.raises(UserError, match="DeferredToolRequests"):
-        await inner.run('{"amount": 1}')
-    told = await inner.run('{"amount": 1}', output_type=[str, DeferredToolRequests])
+        await inner.run(PROMPT)
+    told = await inner.run(PROMPT, output_type=[str, DeferredToolRequests])
     assert isinstance(told.output, DeferredToolRequests)
     assert stage.world.effects == []
 
@@ -51,7 +52,7 @@ async def test_answers_that_are_not_for_what_it_waits_for_are_refused() -> None:
     """Kinds and ids are checked before the framework sees them."""
     agent: Agent[Any, Any] = Agent(model_of([PAY]), name="payer")
     agent.tool_plain(lambda amount: amount, name="pay", requires_approval=True)
-    told = await agent.run('{"amount": 1}', output_type=[str, DeferredToolRequests])
+    told = await agent.run(PROMPT, output_type=[str, DeferredToolRequests])
     with pytest.raises(Corrupt, match="not those that were asked about"):
         results(told.output, ())
 
