@@ -21,7 +21,7 @@ PROMPT = '{"amount": 1}'
 
 @pytest.mark.cannot("nested")
 async def test_deferred_calls_of_an_agent_in_a_tool_do_not_reach_the_outer_run(stage: Stage) -> None:
-    """The run inside a tool ends with its requests, or fails where it may not have any; the outer one is never asked."""
+    """The run in a tool ends with its requests, or fails where it may not have any; the outer one is not asked."""
     inner = agent_of("pay", stage.world)
     with pytest.raises(UserError, match="DeferredToolRequests"):
         await inner.run(PROMPT)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from importlib import import_module
 from typing import Any, Final
 
 from agents import (
@@ -165,8 +166,16 @@ class Swallowing:
             return [str(error)]
 
 
-ALONE: Mapping[str, Alone] = {}
+ALONE: Mapping[str, Alone] = {
+    "approve": Alone(("pause", "resume"), "runs once"),
+    "duplicate": Alone(("pause", "resume", "resume"), "runs twice"),
+    "killed": Alone(("pause", "killed", "resume"), "runs again, if somebody keeps the state and the answer"),
+    "unknown_id": Alone(("pause", "unknown"), "ignored without a word"),
+    "changed_arguments": Alone(("pause", "changed"), "refused: ModelBehaviorError"),
+}
 
 
 def alone(case: str, phase: str, world: World) -> str:
-    raise NotImplementedError
+    """One phase of a case without the broker."""
+    word: str = import_module("tests.adapters.subjects.openai_agents_alone").alone(case, phase, world)
+    return word

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from importlib import import_module
 from typing import Any, Final, cast
 
 from pydantic_ai import (
@@ -27,12 +28,13 @@ from ..world import World
 
 PACKAGES = ("pydantic-ai-slim",)
 CANNOT: Mapping[str, str] = {
-    "nested": "an agent that a tool runs has a run of its own, whose deferred calls do not reach the outer one",
+    "nested": "no: an agent that a tool runs has a run of its own, whose deferred calls do not reach the outer one",
 }
 
 Call = tuple[str, dict[str, Any], str]
 GIVEN: Final = {"amount": "given"}
 """Arguments that are those of the run's input."""
+OUTPUT: Final = ToolOutput(list[Any])
 PAY: Final[Call] = ("pay", GIVEN, "c1")
 TURNS: Final[dict[str, tuple[list[Call], ...]]] = {
     "in_a_row": ([PAY], [("pay", GIVEN, "c2")]),
@@ -72,7 +74,7 @@ def agent_of(scenario: str, world: World) -> Agent[Any, Any]:
     render = ToolDefinition(name="render", parameters_json_schema={"type": "object"})
     model = model_of(*TURNS.get(scenario, ([PAY],)), first=FIRST.get(scenario, ()))
     agent: Agent[Any, Any] = Agent(
-        model, name="payer", output_type=ToolOutput(list[Any]),
+        model, name="payer", output_type=OUTPUT,
         toolsets=[ExternalToolset([render])] if scenario == "external" else [],
     )  # fmt: skip
 
@@ -120,8 +122,17 @@ class Swallowing:
             return [str(error)]
 
 
-ALONE: Mapping[str, Alone] = {}
+ALONE: Mapping[str, Alone] = {
+    "approve": Alone(("pause", "resume"), "runs once"),
+    "duplicate": Alone(("pause", "resume", "resume"), "runs twice"),
+    "killed": Alone(("pause", "killed", "resume"), "runs again, if somebody keeps the state and the answer"),
+    "unknown_id": Alone(("pause", "unknown"), "refused: UserError"),
+    "changed_arguments": Alone(("pause", "changed"), "runs with the changed ones"),
+    "new_input": Alone(("pause", "again"), "refused: UserError"),
+}
 
 
 def alone(case: str, phase: str, world: World) -> str:
-    raise NotImplementedError
+    """One phase of a case without the broker."""
+    word: str = import_module("tests.adapters.subjects.pydantic_ai_alone").alone(case, phase, world)
+    return word
