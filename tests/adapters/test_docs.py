@@ -45,7 +45,7 @@ def test_the_example_is_one_command(tmp_path: Path) -> None:
     """On the embedded server, with a kill -9 in the middle."""
     environment = {**os.environ, "BROKER_HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT)}
     environment.pop("BROKER_URL", None)
-    example = ROOT / "docs" / "examples" / f"{ADAPTER}.py"
+    (example,) = (ROOT / "docs" / "examples").glob(f"{ADAPTER}*.py")  # not by the name of a package
     try:
         done = subprocess.run(
             [sys.executable, str(example)],

@@ -1,7 +1,7 @@
 """A LangGraph agent in two workers: one parks, one is killed (kill -9) in the approved call, the other ends the run.
 
 pip install 'interrupt-broker[langgraph,embedded]' langgraph-checkpoint-sqlite
-python docs/examples/langgraph.py
+python docs/examples/langgraph_workers.py
 """
 
 import os
