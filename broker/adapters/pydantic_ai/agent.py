@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic_ai import DeferredToolRequests
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.capabilities import PrepareTools
 from pydantic_ai.conversation import ConversationTypeAdapter
 
 from ...core.entries import plain
@@ -44,8 +44,15 @@ class ResumableAgent(Resumable):
             raise Corrupt("paused run", "its state read back asks something else")
 
     async def _segment(self, *given: Any, **state: Any) -> Outcome:
-        seen, options = Schemas(), dict(self._options)
-        options["capabilities"] = [*options.get("capabilities", ()), seen]
+        schemas: dict[str, Any] = {}
+
+        async def look(_: Any, tools: list[Any]) -> list[Any]:
+            """Sees what arguments each tool takes, so that an edit is held to it."""
+            schemas.update((one.name, one.parameters_json_schema) for one in tools)
+            return tools
+
+        options = dict(self._options)
+        options["capabilities"] = [*options.get("capabilities", ()), PrepareTools(look)]
         if not _defers(self.agent.output_type):
             kinds = self.agent.output_type
             options["output_type"] = [
@@ -55,20 +62,8 @@ class ResumableAgent(Resumable):
         done = await self.agent.run(*given, **state, **options)
         if not isinstance(done.output, DeferredToolRequests):
             return Finished(plain(done.output))
-        asked = questions(done.output, seen.found, self.described.agent, self._question)
+        asked = questions(done.output, schemas, self.described.agent, self._question)
         return Parked(ConversationTypeAdapter.dump_json(done.conversation), asked)
-
-
-class Schemas(AbstractCapability[Any]):
-    """Sees what arguments each tool takes, so that an edit is held to it."""
-
-    def __init__(self) -> None:
-        self.found: dict[str, Any] = {}
-
-    async def prepare_tools(self, ctx: Any, tool_defs: list[Any]) -> list[Any]:  # noqa: ARG002
-        """The same tools."""
-        self.found.update((one.name, one.parameters_json_schema) for one in tool_defs)
-        return tool_defs
 
 
 def _defers(output_type: Any) -> bool:
