@@ -69,7 +69,7 @@ def site(
             return found
 
         yield start
-    note(request, "broker", pids)
+    note(request, request.node.name.removeprefix("test_").partition("[")[0], "broker", pids)
 
 
 def pays(*amounts: int) -> dict[str, Any]:

@@ -1,0 +1,93 @@
+"""What the adapters have in common whose framework's state is a value: an agent that is itself a worker's handler."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from time import monotonic
+from typing import Any
+
+from .._async.client import AsyncBroker
+from .._async.run import Run
+from ..core.ids import new_run_id
+from ..core.limits import JSON, check_name
+from ..core.outcomes import Accepted, Replayed
+from ..errors import AlreadyLeased, UnknownId, WaitTimeout
+from ._contract import Answered, Described, Finished, Outcome, Parked, drive, park, supersede
+
+
+class Resumable(ABC):
+    """An agent whose runs park by themselves, and that any worker goes on with: `worker.add("support", support)`.
+
+    `resumable` of its adapter makes it. `builds` are those whose paused runs a worker with it is given.
+    """
+
+    def __init__(
+        self, about: Described, accepts: Sequence[str], question: Mapping[str, Any], options: Mapping[str, Any]
+    ) -> None:  # fmt: skip
+        check_name("name", about.agent)
+        self.described: Described = about
+        self.accepts: tuple[str, ...] = tuple(check_name("accepts", one) for one in accepts)
+        self.builds: tuple[str, ...] = (about.build, *self.accepts)
+        self._question = dict(question)
+        self._options = dict(options)
+
+    async def __call__(self, run: Run[Any]) -> JSON:
+        """The result of a leased run, for a worker. Raises `Paused` when it has parked.
+
+        New input supersedes what the agent asked in other runs of the session.
+        """
+        if run.state is None:
+            await supersede(run._link, run.session_id, run.agent, but=run.id)  # noqa: SLF001 - the same house
+        return await drive(run, self, accepts=self.accepts)
+
+    async def run(
+        self, broker: AsyncBroker, given: JSON, *, session: str, key: str, queue: str = "agents",
+        wait: float = 0,
+    ) -> Finished | Accepted | Replayed:  # fmt: skip
+        """What a run came to that no worker held: its result, or the pause that workers go on from.
+
+        It stays for the answers for `wait` seconds, and goes on here if they come before a worker takes the run. `key`
+        names the run in its session. A repeat runs the agent again up to its first pause; the same pause is `Replayed`.
+        Raises what the agent raises, `InvalidInput`, and `Refused`, also where a run of the session is at work.
+        """
+        run_id = new_run_id(session, namespace=broker.namespace, key=key)
+        await supersede(broker._link, session, self.described.agent, but=run_id)  # noqa: SLF001 - the same house
+        outcome = await self.start(given)
+        if isinstance(outcome, Finished):
+            return outcome
+        told = await park(broker, self, outcome, session=session, key=key, queue=queue)
+        return await self._stay(broker, told, monotonic() + wait) if wait > 0 else told
+
+    async def _stay(
+        self, broker: AsyncBroker, told: Accepted | Replayed, until: float
+    ) -> Finished | Accepted | Replayed:
+        """Goes on with a parked run at each pause that is answered in time, unless a worker was there first."""
+        while True:
+            try:
+                for one in told.interrupt_ids:
+                    await broker.inbox.wait(one, max(0, until - monotonic()))
+            except WaitTimeout:
+                return told
+            async with AsyncExitStack() as stack:
+                try:
+                    run = await stack.enter_async_context(broker.take(told.run_id))
+                except (AlreadyLeased, UnknownId):
+                    return told
+                result = await drive(run, self, accepts=self.accepts)
+                await run.finish(result)
+                return Finished(result)
+            # The block was left by a pause.
+            asked = (await broker.runs.get(told.run_id)).interrupt_ids
+            told = told.model_copy(update={"interrupt_ids": asked})
+
+    @abstractmethod
+    async def start(self, given: JSON) -> Outcome:
+        """The first segment of a run, from its input."""
+
+    @abstractmethod
+    async def resume(self, state: bytes, answers: Sequence[Answered]) -> Outcome:
+        """The next segment, from a state and how its questions ended."""
+
+    @abstractmethod
+    async def read_back(self, parked: Parked) -> None:
+        """Nothing, or what the framework's loader raises for a state that it could not go on from."""
