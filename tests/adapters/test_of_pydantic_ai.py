@@ -61,7 +61,7 @@ async def test_calls_of_one_id_are_not_published(broker: AsyncBroker, world: Wor
     """One approval would bind both: a release that does not refuse them itself is refused when it parks."""
     agent: Agent[Any, Any] = Agent(model_of([PAY, PAY]), name="payer")
     agent.tool_plain(lambda amount: amount, name="pay", requires_approval=True)
-    with pytest.raises((InvalidInput, UnexpectedModelBehavior), match="one agent and id|unique"):
+    with pytest.raises((InvalidInput, UnexpectedModelBehavior), match=r"one agent and id|unique"):
         await resumable(agent).run(broker, TEN, session="s1", key="k")
     assert (await broker.inbox.list()).items == ()
     assert world.effects == []
