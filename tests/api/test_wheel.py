@@ -65,6 +65,8 @@ def test_the_extras(metadata: Message) -> None:
         "embedded",
         "langgraph",
         "mcp",
+        "openai-agents",
+        "pydantic-ai",
         "schema",
         "testing",
     ]
