@@ -40,12 +40,17 @@ _APART: Final = (
 def classes() -> list[type]:
     """Every value class of the library: models and dataclasses, public or not."""
     found: dict[str, type] = {}
-    for module in pkgutil.walk_packages(broker.__path__, "broker."):
+    for module in pkgutil.walk_packages(broker.__path__, "broker.", onerror=_is_apart):
         if not module.name.startswith(_APART) and not module.name.endswith("__main__"):
             for thing in vars(importlib.import_module(module.name)).values():
                 if isinstance(thing, type) and thing.__module__ == module.name and is_value(thing):
                     found[f"{thing.__module__}.{thing.__qualname__}"] = thing
     return [thing for name, thing in found.items() if name not in _MACHINERY]
+
+
+def _is_apart(name: str) -> None:
+    """A package that cannot be imported here is one of those."""
+    assert name.startswith(_APART)
 
 
 def is_value(kind: type) -> bool:
