@@ -25,8 +25,8 @@ NOW: Final = datetime(2030, 1, 1, tzinfo=UTC)
 # How fields travel and what a connection is made of: neither holds what anybody said.
 _MACHINERY: Final = ("broker.core.shape.Slot", "broker.store.connect.Socket")
 
-# The command line, its demo and the replay handle what people give them by hand; their values are never logged. Adapters
-# are imported where their frameworks are.
+# The command line, its demo and the replay handle what people give them by hand; their values are never logged. The
+# adapters are imported where their frameworks are.
 _APART: Final = (
     "broker.adapters",
     "broker.cli",
