@@ -91,9 +91,18 @@ def stage(
     with ExitStack() as stack:
         stage = Stage(adapter, broker, server.url, namespace, world, stack)
         yield stage
-    cannot = request.node.get_closest_marker("cannot")
-    name = request.node.name.removeprefix("test_").partition("[")[0]
-    note(request, cannot.args[0] if cannot else name, "broker", stage.pids)
+    if request.node.get_closest_marker("cannot") is None:
+        note(request, request.node.name.removeprefix("test_").partition("[")[0], "broker", stage.pids)
+    request.node.user_properties.append(("stage", stage.pids))
+
+
+@pytest.fixture(autouse=True)
+def what_cannot_be(request: pytest.FixtureRequest) -> Generator[None]:
+    """A test of what a framework itself does is on record for each case that it stands for."""
+    yield
+    pids = dict(request.node.user_properties).get("stage", [os.getpid()])
+    for mark in request.node.iter_markers("cannot"):
+        note(request, mark.args[0], "broker", pids)
 
 
 @pytest.fixture

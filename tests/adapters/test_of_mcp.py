@@ -137,6 +137,43 @@ async def test_a_no_in_the_middle_of_a_call_is_told(broker: AsyncBroker, bank: C
     assert world.effects == []
 
 
+@pytest.mark.cannot("empty_answers")
+@pytest.mark.parametrize("nothing", [None, False, {}, ""])
+async def test_a_form_takes_no_empty_answer(
+    broker: AsyncBroker, bank: Connect, world: World, nothing: Any
+) -> None:
+    """It asks for values by name: what holds none of them is refused, and the question stays."""
+    run_id = (await broker.start("bank", CALL, session="s")).run_id
+    await go_on(broker, Tools("bank", bank), run_id)
+    asked = await one_question(broker, run_id)
+    assert not (await broker.inbox.answer(asked.id, Respond(payload=nothing))).ok
+    assert (await broker.inbox.get(asked.id)).state is Settlement.OPEN
+    assert world.effects == []
+
+
+@pytest.mark.cannot("new_input")
+async def test_calls_of_a_session_know_nothing_of_one_another(
+    broker: AsyncBroker, bank: Connect, world: World
+) -> None:
+    tools = Tools("bank", bank)
+    first, second = [(await broker.start("bank", CALL, session="s")).run_id for _ in range(2)]
+    await go_on(broker, tools, first)
+    asked = await one_question(broker, first)
+    await go_on(broker, tools, second)
+    assert (await broker.inbox.get(asked.id)).state is Settlement.OPEN
+    assert (await one_question(broker, second)).id != asked.id
+    assert (await broker.inbox.answer(asked.id, Respond(payload={"amount": 3}))).ok
+    assert text(await go_on(broker, tools, first)) == "paid 3 of rent"
+    assert [effect.given for effect in world.effects] == [3]
+
+
+@pytest.mark.cannot("unserializable")
+async def test_what_is_no_json_is_no_call(broker: AsyncBroker) -> None:
+    with pytest.raises(InvalidInput, match="input"):
+        await broker.start("bank", {"tool": "pay", "arguments": {"account": object()}}, session="s")
+    assert await broker.runs.ready("agents") == ()
+
+
 @pytest.mark.cannot("unreadable")
 async def test_a_state_that_the_server_does_not_take_ends_the_call_with_an_error(
     broker: AsyncBroker, world: World

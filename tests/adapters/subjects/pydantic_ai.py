@@ -28,7 +28,7 @@ from ..world import World
 
 PACKAGES = ("pydantic-ai-slim",)
 CANNOT: Mapping[str, str] = {
-    "nested": "no: an agent that a tool runs has a run of its own, whose deferred calls do not reach the outer one",
+    "nested": "an agent that a tool runs has a run of its own, whose deferred calls do not reach the outer one",
 }
 
 Call = tuple[str, dict[str, Any], str]
