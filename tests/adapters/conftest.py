@@ -28,6 +28,10 @@ HERE = ("test_missing.py", "test_page.py")
 ADAPTER = os.environ.get("BROKER_TEST_ADAPTER", "")
 """The adapter under test; none in the project's own environment."""
 HAS_SUBJECT = (Path(__file__).parent / "subjects" / f"{ADAPTER}.py").exists()
+HAS_PAGE = any(
+    f"<!-- adapter: {ADAPTER} -->" in page.read_text() for page in (ROOT / "docs" / "howto").glob("*.md")
+)
+"""Other pages are read where the project's own are, or by tests of their own."""
 RESULTS = ROOT / ".envs" / "results"
 
 
@@ -41,6 +45,8 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
         return True
     if name in ("test_cases.py", "test_alone.py"):
         return not HAS_SUBJECT
+    if name == "test_docs.py":
+        return not HAS_PAGE
     return name.startswith("test_of_") and not name.startswith((f"test_of_{ADAPTER}.", f"test_of_{ADAPTER}_"))
 
 
