@@ -180,7 +180,10 @@ class Sweeper:
         if right is None:
             self._seen.pop(p, None)
         else:
-            self._seen.setdefault(p, _Seen()).until_next = right.until_next
+            seen = self._seen.setdefault(p, _Seen())
+            seen.until_next = right.until_next
+            if not right.held:
+                seen.wake()
         return right
 
     async def sweep(self, p: Partition) -> bool:

@@ -92,6 +92,22 @@ async def test_a_lost_lease_ends_the_idling(
     assert (await timed.runs.get(started.run_id)).state is RunState.READY
 
 
+async def test_R11_a_counter_that_counts_anew_ends_the_idling(
+    timed: AsyncBroker, own_server: ServerProcess
+) -> None:
+    """After a loss it may come to the number it had, with a run that nobody was woken for.
+
+    Off: `held`, of the right to sweep.
+    """
+    await timed.start("a", session="s")
+    await timed.queue("agents").lease(("a",))
+    sweeper = Sweeper(timed)
+    assert [await sweep(sweeper, own_server) for _ in range(2)] == [True, False]
+    own_server.call("FLUSHALL")
+    await timed.start("a", session="s")
+    assert await sweep(sweeper, own_server)
+
+
 async def test_P9_a_bell_that_a_repeat_rings_ends_the_idling(
     timed: AsyncBroker, own_server: ServerProcess
 ) -> None:

@@ -55,9 +55,11 @@ class Right(NamedTuple):
     """What somebody who may sweep is told: the server's time, and what says whether there is anything to do.
 
     `counter` has changed when something was asked or became ready; `unseen` questions wait for a reader; `next` is when
-    the first timer fires, or the first record may go (microseconds; None where nothing waits for its time).
+    the first timer fires, or the first record may go (microseconds; None where nothing waits for its time). Where the
+    right was not `held` until now, another one had it, or the server lost its data and counts anew.
     """
 
+    held: bool
     now: int
     counter: int
     unseen: int
@@ -81,11 +83,10 @@ def sweep_right(p: Partition, name: str, span: timedelta) -> Command[Right | Non
     def decode(_: int, reply: Reply) -> Right | None:
         if text(reply[0]) != "yes":
             return None
-        now, counter, unseen, *firsts = map(text, reply[1:])
+        held, now, counter, unseen, *firsts = map(text, reply[1:])
         due = [int(float(first)) for first in firsts if first]
-        return Right(
-            int(now), int(counter) if counter.isdecimal() else -1, int(unseen), min(due, default=None)
-        )
+        number = int(counter) if counter.isdecimal() else -1
+        return Right(held == "1", int(now), number, int(unseen), min(due, default=None))
 
     return Command("sweep", p, (item,), decode)
 

@@ -2,7 +2,8 @@
 -- decides nothing; that is why it may expire by itself. Safe to repeat.
 -- KEYS  sweeper, counter, timers, retention, unseen of each audience
 -- ARGV  per item: size, name of the sweeper, for how long (milliseconds; 0 gives it up), audiences
--- Reply per item: yes now counter unseen first-timer first-retention (empty: none) | no holder
+-- Reply per item: yes held (1: by this one until now) now counter unseen first-timer first-retention (empty: none) |
+--                 no holder
 local function first(index)
   return read('ZRANGE', key(index), 0, 0, 'WITHSCORES')[2] or ''
 end
@@ -21,5 +22,5 @@ return each(function()
     write('DEL', SEG.sweeper)
   end
   for _, audience in ipairs(audiences) do unseen = unseen + read('ZCARD', key(SEG.unseen, audience)) end
-  return { 'yes', NOW, read('GET', key(SEG.counter)) or '0', int(unseen), first(SEG.timers), first(SEG.retention) }
+  return { 'yes', holder == name and '1' or '', NOW, read('GET', key(SEG.counter)) or '0', int(unseen), first(SEG.timers), first(SEG.retention) }
 end)
