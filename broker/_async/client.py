@@ -27,6 +27,7 @@ from ..telemetry import Observer
 from .batches import Batch
 from .checking import MOST_CHECKED, Check, Walk
 from .inbox import Inbox
+from .keys import Keys
 from .link import Link
 from .run import Run, suspend
 from .runs import Dead, Queue, Runs, held
@@ -77,6 +78,7 @@ class AsyncBroker:
         self.batch: Batch = Batch(self._link, self.inbox)
         self.runs: Runs = Runs(self._link)
         self.dead: Dead = Dead(self._link, self.runs)
+        self.keys: Keys = Keys(self._link)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(namespace={self._link.namespace!r})"

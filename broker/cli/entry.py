@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from . import agui, answering, diagnosing, helping, looking, operating, replay, serving, transfer
+from . import agui, answering, diagnosing, gateway, helping, looking, operating, replay, serving, transfer
 from .demo.command import demo
 from .faults import INTERRUPTED, UNEXPECTED, unexpected
 from .invocation import As, Debug, Json, Namespace, Url, command, complain, silence
@@ -37,15 +37,22 @@ COMMANDS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("Operate", "withdraw", operating.withdraw),
     ("Operate", "import", transfer.import_),
     ("Operate", "export", transfer.export),
+    ("Server", "serve", gateway.serve),
     ("Server", "up", serving.up),
     ("Server", "down", serving.down),
     ("Try", "demo", demo),
     ("Try", "replay", replay.replay),
+    ("Keys", "keys create", gateway.keys_create),
+    ("Keys", "keys list", gateway.keys_list),
+    ("Keys", "keys revoke", gateway.keys_revoke),
     ("Interop", "agui check", agui.check),
 )
 
 """Every command: what it is for, its words, and what it does."""
-GROUPS = {"agui": "What concerns AG-UI, the protocol between agents and users."}
+GROUPS = {
+    "agui": "What concerns AG-UI, the protocol between agents and users.",
+    "keys": "The API keys of a namespace: who may use its gateway.",
+}
 """The commands of two words, by their first."""
 
 

@@ -22,6 +22,8 @@ class Role(StrEnum):
 
 _NO_KEYS: Final = frozenset({"settled", "stir", "wake", "clock", "meta"})
 """Segments that are no keys of a partition: channels, the clock of tests, and the settings (see `_patterns`)."""
+_PRIVATE: Final = frozenset({"credentials", "signing", "revoked"})
+"""Segments that no worker may read: whoever reads a signing key can sign."""
 
 # What the scripts run, what readers and followers of doorbells need, and what the client says when it connects.
 COMMANDS: Final[tuple[str, ...]] = (
@@ -53,7 +55,7 @@ def _patterns(namespace: str, role: Role) -> tuple[str, ...]:
     found = [f"&{partition}{SEGMENTS[channel]}*" for channel in ("settled", "stir", "wake")]
     found.append(f"~{{{namespace}}}{SEGMENTS['meta']}")
     for kind, segment in SEGMENTS.items():
-        if kind not in _NO_KEYS:
+        if kind not in _NO_KEYS and not (role is Role.WORKER and kind in _PRIVATE):
             access = "%R~" if role is Role.WORKER and kind == "verdict" else "~"
             found.append(f"{access}{partition}{segment}{'*' if segment.endswith(':') else ''}")
     return tuple(found)

@@ -63,6 +63,7 @@ def test_the_extras(metadata: Message) -> None:
         "agui",
         "cli",
         "embedded",
+        "gateway",
         "langgraph",
         "mcp",
         "openai-agents",

@@ -1,0 +1,90 @@
+"""`serve`: the HTTP gateway of a namespace. `keys`: who may use it."""
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from ..core.access import ApiRole
+from ..core.answers import Principal, PrincipalKind
+from .given import read_span
+from .invocation import Invocation
+from .screen import DIM, GOOD, columns, text, when
+
+Who = Annotated[
+    str, typer.Argument(metavar="WHO", help="Whose key it is: an id of yours.", show_default=False)
+]
+
+
+async def serve(
+    cli: Invocation,
+    *,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port to listen on.")] = 8700,
+) -> None:
+    """Serves the HTTP gateway with its inbox."""
+    import uvicorn  # noqa: PLC0415 - needs the extra
+
+    from ..gateway import create_app  # noqa: PLC0415 - needs the extra
+
+    async with cli.broker(create=True) as broker:
+        config = uvicorn.Config(
+            create_app(broker), host=host, port=port, log_level="warning", server_header=False
+        )
+        cli.screen.say(Text(f"Serving namespace {broker.namespace} on http://{host}:{port}", style=GOOD))
+        await uvicorn.Server(config).serve()
+
+
+async def keys_create(
+    cli: Invocation,
+    who: Who,
+    *,
+    role: Annotated[ApiRole, typer.Option(help="What it may do.")] = ApiRole.REVIEWER,
+    kind: Annotated[str, typer.Option(help="person, service or agent; an agent never decides.")] = "person",
+    group: Annotated[list[str] | None, typer.Option(help="A group of theirs; may be repeated.")] = None,
+    expires_in: Annotated[
+        str | None, typer.Option(metavar="SPAN", help="Until when it counts: 12h, 90d. Else for good.")
+    ] = None,
+    note: Annotated[str | None, typer.Option(help="What it is for.")] = None,
+) -> None:
+    """Makes an API key and shows it, once."""
+    principal = Principal(id=who, kind=PrincipalKind.read(kind), groups=tuple(group or ()))
+    async with cli.broker(create=True) as broker:
+        new = await broker.keys.create(
+            principal, role, expires_in=read_span("--expires-in", expires_in), note=note
+        )
+    if cli.screen.as_json:
+        cli.screen.give(new.to_json())
+        return
+    cli.screen.say(Text(f"A key for {who} ({role}). It is shown this once:", style=GOOD))
+    cli.screen.out.print(Text(new.text), soft_wrap=True)
+
+
+async def keys_list(cli: Invocation) -> None:
+    """Lists who may use the gateway."""
+    async with cli.broker() as broker:
+        found = await broker.keys.list()
+    if cli.screen.as_json:
+        cli.screen.give([one.to_json() for one in found])
+        return
+    table = columns(("KEY", "WHO", "KIND", "ROLE", "MADE", "STATE"))
+    for key in found:
+        state = "revoked" if key.revoked_at else f"until {when(key.expires_at)}" if key.expires_at else "good"
+        table.add_row(
+            text(key.id), text(key.principal.id), key.principal.kind, key.role, when(key.created_at),
+            Text(state, style=DIM if key.revoked_at else GOOD),
+        )  # fmt: skip
+    cli.screen.say(table if found else "There is no key yet: broker keys create WHO")
+
+
+async def keys_revoke(
+    cli: Invocation,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="A key's id, as listed.", show_default=False)],
+) -> None:
+    """Takes an API key back, at once."""
+    async with cli.broker() as broker:
+        revoked = await broker.keys.revoke(key)
+    if cli.screen.as_json:
+        cli.screen.give(revoked.to_json())
+    else:
+        cli.screen.say(f"The key {revoked.id} of {revoked.principal.id} counts no more.")

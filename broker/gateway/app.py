@@ -1,0 +1,45 @@
+"""The application: routes, who may use them, and how faults are told."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import Depends, FastAPI
+
+from .._async.client import AsyncBroker
+from .identity import Identify, guard, keys_of
+from .problems import install
+from .routes import health, interrupts
+from .settings import GatewaySettings
+
+ROUTERS = (health.router, interrupts.router)
+
+
+def create_app(
+    broker: AsyncBroker,
+    *,
+    settings: GatewaySettings | None = None,
+    identify: Sequence[Identify] = (),
+) -> FastAPI:
+    """The gateway of one namespace, an ASGI application: serve it, or mount it in yours.
+
+    Everybody has to show an API key of the namespace, or what one of `identify` knows them by. The broker is the
+    caller's to close.
+    """
+
+    @asynccontextmanager
+    async def opened(_: FastAPI) -> AsyncGenerator[None]:
+        await broker.open()
+        yield
+
+    app = FastAPI(
+        title="broker", version=version("interrupt-broker"), docs_url=None, redoc_url=None,
+        openapi_url="/openapi.json", lifespan=opened, dependencies=[Depends(guard)],
+    )  # fmt: skip
+    app.state.broker = broker
+    app.state.settings = settings or GatewaySettings()
+    app.state.identifies = (keys_of(broker), *identify)
+    install(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    return app

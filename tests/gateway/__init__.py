@@ -1,0 +1,1 @@
+"""The HTTP gateway: a real one on a real port, in front of a real server."""
