@@ -39,7 +39,15 @@ def postgres() -> Iterator[str]:
             cwd=folder,
         )
         assert said.returncode == 0, said.stderr
-        command = [programs / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses="]
+        command: list[str | Path] = [
+            programs / "postgres",
+            "-D",
+            data,
+            "-k",
+            folder,
+            "-c",
+            "listen_addresses=",
+        ]
         with _running(command, folder, user):
             yield f"postgresql:///postgres?host={folder}&user=postgres"
 
