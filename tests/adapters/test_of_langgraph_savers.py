@@ -79,8 +79,9 @@ async def test_a_thread_that_is_kept_there_goes_on(
 async def test_a_thread_that_has_lost_a_part_is_not_gone_on_with_as_if_it_were_whole(
     stage: Stage, own_server: ServerProcess, redis: KeptIn
 ) -> None:
-    """B16, B17: checkpoints that expire take a thread's keys one by one. Its answer is used, or asked for again, or
-    the run ends by name; it never ends well without its answer.
+    """B16, B17: checkpoints that expire take a thread's keys one by one. It never ends well without its answer.
+
+    The answer is used, or asked for again, or the run ends by name.
     """
     seen: list[str] = []
     async with Redis.from_url(own_server.url) as client, redis() as saver:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sqlite3
 from functools import partial
 from typing import Any
 
@@ -14,12 +15,12 @@ from langgraph.config import get_stream_writer
 from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
 
-from broker import InvalidInput, Refused, Respond, RunState, Settlement
+from broker import Corrupt, InvalidInput, Refused, Respond, RunState, Settlement
 from broker.adapters.langgraph.graph import UNPARKED
 from broker.testing import await_until
 
 from .stage import Stage
-from .subjects.langgraph import State, asks, said, simple
+from .subjects.langgraph import Forgetful, State, asks, said, simple
 from .threads import called, config, go_on, payloads, waiting
 
 BEGIN: dict[str, Any] = {"results": []}
@@ -88,6 +89,18 @@ async def test_what_invoke_returns_in_either_form_is_parked(stage: Stage) -> Non
     graph = called(stage, talking())
     returned = graph.invoke(BEGIN, HERE, version="v2")
     assert [one.value for one in returned.interrupts] == await payloads(stage)
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+async def test_a_question_that_the_state_lacks_is_not_taken_for_a_pause_point(
+    version: str, stage: Stage
+) -> None:
+    """B14: the graph has told its caller of a question, and its checkpointer has it not."""
+    saver = Forgetful(sqlite3.connect(":memory:", check_same_thread=False))
+    graph = called(stage, simple(partial(asks, "what?"), saver, interrupt_after=["node"]))
+    with pytest.raises(Corrupt, match="does not give the pause back"):
+        graph.invoke(BEGIN, HERE, version=version)
+    assert (await stage.broker.inbox.list()).items == ()
 
 
 async def test_a_stream_that_is_left_at_its_question_parks(stage: Stage) -> None:
