@@ -189,6 +189,25 @@ async def test_a_question_that_was_withdrawn_is_asked_anew_by_parking(stage: Sta
     assert (await go_on(stage, graph, Respond(payload="that"))).result == ["that"]
 
 
+async def test_a_thread_that_stopped_in_a_node_goes_on_with_nothing(stage: Stage) -> None:
+    """Its caller died before it asked: there is nothing to park, and the node is run again."""
+    faults = [OSError("gone")]
+
+    def node(_: Any) -> dict[str, Any]:
+        if faults:
+            raise faults.pop()
+        return asks("what?", None)
+
+    graph = called(stage, simple(node, InMemorySaver()), result=said)
+    with pytest.raises(OSError, match="gone"):
+        graph.invoke(BEGIN, HERE)
+    with pytest.raises(Corrupt):
+        graph.park(HERE)
+    assert (await stage.broker.inbox.list()).items == ()
+    graph.invoke(None, HERE)
+    assert (await go_on(stage, graph, Respond(payload="that"))).result == ["that"]
+
+
 async def test_parking_leaves_a_workers_run_alone(stage: Stage) -> None:
     """A worker that is at a thread parks it itself, also while its run is not yet stored as paused."""
     graph = called(stage, simple(partial(asks, "what?"), InMemorySaver()), result=said)

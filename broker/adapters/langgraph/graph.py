@@ -105,7 +105,7 @@ class Resumable:
         """Whether the thread's pause was stored now: what it asks is in the inbox then.
 
         For a thread that waits in its checkpointer and that no run has, since its caller ended before it was parked.
-        Nothing happens otherwise. Safe to repeat.
+        Nothing happens otherwise. Safe to repeat. Raises `Corrupt` for a thread that stopped in the middle of a node.
         """
         found: list[bool] = []
 
