@@ -24,7 +24,7 @@ from ..core.kinds import ApprovalPending
 from ..core.limits import JSON, LIMITS
 from ..core.models import Interrupt, InterruptState
 from ..core.outcomes import Accepted, Conflict, Replayed
-from ..core.records import InterruptRecord, Resolution
+from ..core.records import InterruptRecord, Resolution, RunRecord
 from ..core.states import CLOSED, Mode, RunState
 from ..errors import (
     BuildMismatch,
@@ -187,18 +187,22 @@ async def supersede(
 
     Raises `Refused` with `Conflict` where one has its answers already and is ready or at work: let it end first.
     """
-    await link.open()
-    runs = Runs(link)
-    found = await link.fetch(read_active(link.space.of_session(session), session))
-    for run_id in found.keys() - {but}:
-        run = await runs.get(run_id)
-        if run.agent != agent or run.state in CLOSED:
+    for run in await open_runs(link, session, agent):
+        if run.id == but:
             continue
         if run.state not in (RunState.WAITING, RunState.DEAD):
-            raise Refused(Conflict(reason=f"run {run_id} of this session goes on with its answers"))
-        outcome = await runs.withdraw(run_id, seq=run.seq, reason=reason, superseded=True)
+            raise Refused(Conflict(reason=f"run {run.id} of this session goes on with its answers"))
+        outcome = await Runs(link).withdraw(run.id, seq=run.seq, reason=reason, superseded=True)
         if not outcome.ok:
             raise Refused(outcome)
+
+
+async def open_runs(link: Link, session: str, agent: str) -> list[RunRecord]:
+    """The agent's runs of a session that have paused and not ended."""
+    await link.open()
+    found = await link.fetch(read_active(link.space.of_session(session), session))
+    runs = [await Runs(link).get(run_id) for run_id in found]
+    return [run for run in runs if run.agent == agent and run.state not in CLOSED]
 
 
 async def frozen(framework: Framework, parked: Parked) -> InterruptState:

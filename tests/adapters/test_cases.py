@@ -128,6 +128,7 @@ async def test_duplicate(stage: Stage) -> None:
 
 
 async def test_flipped(stage: Stage) -> None:
+    """B11: the first answer holds, whatever is answered after it."""
     run = await stage.paused("pay", TEN)
     (asked,) = await stage.asked(run)
     await stage.answer(asked, Approve())
@@ -270,6 +271,7 @@ async def refused(stage: Stage, scenario: str, word: str) -> None:
 
 
 async def test_unreadable(stage: Stage) -> None:
+    """B14, B15: a pause that the framework's own store does not give back is not published."""
     await refused(stage, "unreadable", "")
 
 

@@ -11,7 +11,6 @@ from langgraph.types import Command
 
 from broker import (
     Approve,
-    AsyncBroker,
     Cancel,
     Edit,
     InvalidInput,
@@ -27,14 +26,11 @@ from broker.adapters.langgraph import effect_key, resumable
 from broker.errors import UnknownId
 
 from .child import AGENT
-from .stage import ME, Stage, shown
+from .stage import Stage, shown
 from .subjects.langgraph import asks, graph_of, said, simple
+from .threads import called, config
 
 START: dict[str, Any] = {"results": []}
-
-
-def config(thread: str) -> dict[str, Any]:
-    return {"configurable": {"thread_id": thread}}
 
 
 @pytest.mark.cannot("swallowed")
@@ -112,13 +108,8 @@ async def test_an_answer_is_not_taken_for_the_next_question(stage: Stage) -> Non
 # Called as before ------------------------------------------------------------------------------------------------
 
 
-def called(stage: Stage, graph: Any) -> Any:
-    broker = partial(AsyncBroker, stage.url, namespace=stage.namespace, by=ME)
-    return resumable(graph, AGENT, broker=broker, result=said)
-
-
 async def test_a_graph_that_is_called_parks_by_itself(stage: Stage) -> None:
-    graph = called(stage, graph_of("question", stage.world))
+    graph = called(stage, graph_of("question", stage.world), result=said)
     returned = graph.invoke(START, config("called"))
     assert returned["__interrupt__"][0].value == "what?"
     (found,) = (await stage.broker.inbox.list()).items
@@ -128,7 +119,7 @@ async def test_a_graph_that_is_called_parks_by_itself(stage: Stage) -> None:
 
 
 async def test_new_input_of_a_called_graph_supersedes(stage: Stage) -> None:
-    graph = called(stage, graph_of("question", stage.world))
+    graph = called(stage, graph_of("question", stage.world), result=said)
     graph.invoke(START, config("called"))
     (old,) = (await stage.broker.inbox.list()).items
     for _ in graph.stream(START, config("called")):
@@ -144,7 +135,7 @@ async def test_new_input_of_a_called_graph_supersedes(stage: Stage) -> None:
 async def test_the_async_colour(stage: Stage) -> None:
     """A checkpointer that is async: the graph is awaited, here and where it goes on."""
     async with aiosqlite.connect(stage.world.folder / "async.sqlite") as connection:
-        graph = called(stage, simple(partial(asks, "what?"), AsyncSqliteSaver(connection)))
+        graph = called(stage, simple(partial(asks, "what?"), AsyncSqliteSaver(connection)), result=said)
         await graph.ainvoke(START, config("called"))
         (found,) = (await stage.broker.inbox.list()).items
         await stage.answer(found, Respond(payload="that"))

@@ -28,6 +28,8 @@ RUN: Final = "broker_run"
 STRICT: Final = "__pregel_strict_resume"
 """The graph's switch for refusing answers to what it does not ask."""
 NOT_BACK: Final = "its checkpointer does not give the pause back"
+PLACE: Final = frozenset({"checkpoint_id", "checkpoint_map", "checkpoint_ns"})
+"""What a configuration names a point of the thread with: where a call begins, not where it comes to."""
 FORKS: Final = 32
 """How many forks in a row are followed back to the pause."""
 
@@ -108,7 +110,7 @@ class Thread:
         live = await self._live(snapshot, parked, answers)
         if live:
             return await self._go(Command(resume=await self._values(live, answers)))
-        return await self._ahead(snapshot)
+        return await self._ahead(snapshot, parked)
 
     async def read_back(self, parked: Parked) -> None:
         """Nothing where the checkpointer has the pause, else `Corrupt`: nobody could go on from it."""
@@ -120,6 +122,14 @@ class Thread:
     async def parked(self, returned: Any = None) -> Parked | None:
         """The pause of the thread as it stands; None where it has ended. `returned` is what its graph returned."""
         return await self._parked(await self._look(returned))
+
+    async def asks(self) -> bool:
+        """Whether the thread has a question of `interrupt`."""
+        return bool((await self._look()).interrupts)
+
+    async def last_run(self) -> str | None:
+        """The run of the worker that made the thread's last checkpoint; None where a caller made it."""
+        return ((await self._look()).metadata or {}).get(RUN)
 
     def at(self, parked: Parked) -> str:
         """A name for the pause: the same for the same point of the thread."""
@@ -143,14 +153,15 @@ class Thread:
 
     async def _parked(self, snapshot: Any) -> Parked | None:
         asked = [one.named() for one in pending(snapshot, self._of.ask)]
-        checkpoint = snapshot.config["configurable"].get("checkpoint_id", "")
+        checkpoint = _checkpoint(snapshot)
         if not asked and any(self._breaks):
             asked = [scheduled(node, self._phase(node), checkpoint) for node in snapshot.next]
         if not asked and snapshot.next:
             raise Corrupt(f"thread {self.id}", NOT_BACK)
         if not asked:
             return None
-        kept = {name: value for name, value in self._configurable.items() if name != RUN and _is_plain(value)}
+        left = PLACE | {RUN}
+        kept = {name: one for name, one in self._configurable.items() if name not in left and _is_plain(one)}
         state = {"thread_id": self.id, "checkpoint_id": checkpoint, "configurable": kept}
         return Parked(canonical_json(state), tuple(asked))
 
@@ -172,17 +183,19 @@ class Thread:
         for one in answers:
             if one.answer is None or one.answer.kind != "approve":
                 await self._give_up(CallFailed(one.path[-1], str(one.resolution.state), one.text))
-        if snapshot.config["configurable"].get("checkpoint_id") == parked["checkpoint_id"]:
+        if _checkpoint(snapshot) == parked["checkpoint_id"]:
             return await self._go(None)
         return await self._ahead(snapshot)
 
-    async def _ahead(self, snapshot: Any) -> Outcome:
+    async def _ahead(self, snapshot: Any, parked: Mapping[str, Any] | None = None) -> Outcome:
         """Goes on with a thread that is ahead of the pause, unless it asks, has ended, or may be at a pause point."""
         before, after = self._breaks
         stands = bool(after) or before == "*" or any(node in before for node in snapshot.next)
-        if snapshot.interrupts or not snapshot.next or stands:
-            return await self._outcome(snapshot)
-        return await self._go(None)
+        if snapshot.tasks and not snapshot.interrupts and not stands:
+            return await self._go(None)
+        if not snapshot.tasks and parked is not None and _checkpoint(snapshot) == parked["checkpoint_id"]:
+            raise Corrupt(f"thread {self.id}", "its checkpointer has lost what it waited with")
+        return await self._outcome(snapshot)
 
     async def _live(
         self, snapshot: Any, parked: Mapping[str, Any], answers: Sequence[Answered]
@@ -233,8 +246,15 @@ class Thread:
 
     async def _look(self, returned: Any = None) -> Any:
         """The thread as its checkpointer has it. Raises `Corrupt` where that lacks a question that was `returned`."""
-        found = await self._call("get_state", self.config)
-        asked = returned.get("__interrupt__", ()) if isinstance(returned, Mapping) else ()
+        config = self.config
+        for name in PLACE:
+            config["configurable"].pop(name, None)
+        found = await self._call("get_state", config)
+        asked = (
+            returned.get("__interrupt__", ())
+            if isinstance(returned, Mapping)
+            else getattr(returned, "interrupts", ())
+        )
         if {one.id for one in asked} - {one.id for one in found.interrupts}:
             raise Corrupt(f"thread {self.id}", NOT_BACK)
         return found
@@ -251,6 +271,10 @@ class Thread:
         if self._blocks:
             return await in_thread(method, *args, **options)
         return await method(*args, **options)
+
+
+def _checkpoint(snapshot: Any) -> str:
+    return str(snapshot.config["configurable"].get("checkpoint_id", ""))
 
 
 def _content(one: Answered) -> str:
