@@ -67,6 +67,7 @@ async def test_edit(stage: Stage) -> None:
     assert (done.result, amounts(stage)) == (["paid 3"], [3]), done.errors
 
 
+@pytest.mark.report("RB29", "RB35")
 async def test_external(stage: Stage) -> None:
     run = await stage.paused("external", TEN)
     (asked,) = await stage.asked(run)
@@ -80,6 +81,7 @@ async def test_external(stage: Stage) -> None:
     assert stage.world.effects == []
 
 
+@pytest.mark.report("RB3", "RB4", "RB36")
 async def test_in_a_row(stage: Stage) -> None:
     run = await stage.paused("in_a_row", TEN)
     await stage.answer_all(run, [Approve()])
@@ -93,6 +95,7 @@ async def test_in_a_row(stage: Stage) -> None:
     assert len({one.key for one in stage.world.effects}) == 2
 
 
+@pytest.mark.report("RB7", "RB63")
 async def test_three_at_once(stage: Stage) -> None:
     run = await stage.paused("three")
     await stage.answer_all(run, [Approve(), Approve(), Approve()])
@@ -102,6 +105,7 @@ async def test_three_at_once(stage: Stage) -> None:
     assert len({one.key for one in stage.world.effects}) == 3
 
 
+@pytest.mark.report("RB8", "RB32")
 async def test_three_one_by_one(stage: Stage) -> None:
     run = await stage.paused("three")
     stage.worker("three")
@@ -127,6 +131,7 @@ async def test_duplicate(stage: Stage) -> None:
     assert amounts(stage) == [10]
 
 
+@pytest.mark.report("RB11")
 async def test_flipped(stage: Stage) -> None:
     run = await stage.paused("pay", TEN)
     (asked,) = await stage.asked(run)
@@ -138,6 +143,7 @@ async def test_flipped(stage: Stage) -> None:
     assert (done.result, amounts(stage)) == (["paid 10"], [10])
 
 
+@pytest.mark.report("RB1")
 async def test_late(stage: Stage) -> None:
     run = await stage.paused("pay", TEN)
     (asked,) = await stage.asked(run)
@@ -185,6 +191,7 @@ async def test_empty_answers(stage: Stage, value: object) -> None:
     assert (done.state, done.result) == (RunState.FINISHED, [value]), done.errors
 
 
+@pytest.mark.report("RB40")
 async def test_race(stage: Stage) -> None:
     run = await stage.paused("pay", TEN)
     workers = [stage.worker("pay"), stage.worker("pay")]
@@ -195,6 +202,7 @@ async def test_race(stage: Stage) -> None:
     assert (done.result, amounts(stage)) == (["paid 10"], [10]), done.errors
 
 
+@pytest.mark.report("RB31")
 async def test_killed(stage: Stage) -> None:
     run = await stage.paused("pay", TEN)
     stage.world.hold()
@@ -210,6 +218,7 @@ async def test_killed(stage: Stage) -> None:
     assert (first.pid, second.pid) == tuple(stage.pids[1:])
 
 
+@pytest.mark.report("RB18")
 async def test_new_input(stage: Stage) -> None:
     run = await stage.paused("pay", TEN)
     (old,) = await stage.asked(run)
@@ -224,6 +233,7 @@ async def test_new_input(stage: Stage) -> None:
     assert amounts(stage) == [7]
 
 
+@pytest.mark.report("RB26")
 async def test_nested(stage: Stage) -> None:
     run = await stage.paused("nested")
     first, second = await stage.asked(run)
@@ -237,6 +247,7 @@ async def test_nested(stage: Stage) -> None:
     assert amounts(stage) == [1]
 
 
+@pytest.mark.report("RB28")
 async def test_other_build(stage: Stage) -> None:
     """Two ways: a worker that declares something else is given nothing; one that gets it all the same refuses."""
     run = await stage.paused("pay", TEN)
@@ -269,6 +280,7 @@ async def refused(stage: Stage, scenario: str, word: str) -> None:
     assert (await stage.broker.inbox.list()).items == ()
 
 
+@pytest.mark.report("RB14", "RB15", "RB48", "RB56")
 async def test_unreadable(stage: Stage) -> None:
     await refused(stage, "unreadable", "")
 
@@ -277,6 +289,7 @@ async def test_too_large(stage: Stage) -> None:
     await refused(stage, "large", "bytes")
 
 
+@pytest.mark.report("RB48")
 async def test_unserializable(stage: Stage) -> None:
     await refused(stage, "unserializable", "")
 
@@ -290,6 +303,7 @@ async def test_expired(stage: Stage) -> None:
     assert "nobody answered" in " ".join((*(done.result or []), *done.errors)).lower()
 
 
+@pytest.mark.report("RB30")
 async def test_changed_arguments(stage: Stage, subject: Subject) -> None:
     """An answer to other arguments than are asked about does not count; nor do arguments that change after it.
 

@@ -120,6 +120,7 @@ async def test_records_that_cannot_be_read(broker: AsyncBroker) -> None:
     assert len(unreadable) == 3
 
 
+@pytest.mark.report("RB42")
 async def test_what_does_not_fit_together(broker: AsyncBroker) -> None:
     """Settled and not resumed; open and closed; marked and closed; leased without an end."""
     await broker._link.run(sweeps(broker))

@@ -121,6 +121,7 @@ def test_records_that_cannot_be_read(broker: Broker) -> None:
     assert len(unreadable) == 3
 
 
+@pytest.mark.report("RB42")
 def test_what_does_not_fit_together(broker: Broker) -> None:
     """Settled and not resumed; open and closed; marked and closed; leased without an end."""
     broker._link.run(sweeps(broker))
