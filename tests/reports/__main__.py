@@ -1,7 +1,7 @@
 """Runs the marked tests that can run here and prints, last, how many rows they and the page account for.
 
-`--write` fills the last column of the page instead. Tests of adapters and recipes are run by `make test-adapters` and
-`make test-recipes`; here it is only seen that they are there.
+`--write` fills the last column of the page instead; other words are options of pytest (`-n auto`). Tests of adapters
+and recipes are run by `make test-adapters` and `make test-recipes`; here it is only seen that they are there.
 """
 
 import sys
@@ -26,11 +26,13 @@ class Outcomes:
             self.passed.add((file, test.partition("[")[0]))
 
 
-def run() -> int:
+def run(options: list[str]) -> int:
     """0 where every row that is not open has been accounted for."""
     tests, outcomes = marked(), Outcomes()
     files = sorted({one.file for each in tests.values() for one in each if not one.is_elsewhere})
-    code = pytest.main(["-q", "-m", "report", *(str(ROOT / file) for file in files)], plugins=[outcomes])
+    code = pytest.main(
+        ["-q", "-m", "report", *options, *(str(ROOT / file) for file in files)], plugins=[outcomes]
+    )
     passed = outcomes.passed - outcomes.others
 
     def fault(row: Row) -> str | None:
@@ -51,4 +53,4 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--write"]:
         write()
     else:
-        sys.exit(run())
+        sys.exit(run(sys.argv[1:]))
