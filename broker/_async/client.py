@@ -26,6 +26,7 @@ from ..store.scripts import Rendering
 from ..telemetry import Observer
 from .batches import Batch
 from .checking import MOST_CHECKED, Check, Walk
+from .diagnosis import ready
 from .inbox import Inbox
 from .keys import Keys
 from .link import Link
@@ -307,23 +308,18 @@ class AsyncBroker:
         """What the namespace holds now: open, ready and dead, and the workers that say they are there."""
         await self._link.open()
         open_, dead, workers = 0, 0, []
-        pools: dict[Pool, int] = {}
+        pools: dict[Pool, PoolCount] = {}
         for p in self._link.space.all():
             counts = await self._link.fetch(reads.read_counts(p))
             open_ += await self._link.fetch(reads.read_open(p, counts.lists))
             dead += counts.dead
-            for pool, ready in zip(
-                counts.pools, await self._link.fetch(reads.read_ready(p, counts.pools)), strict=True
-            ):
-                pools[pool] = pools.get(pool, 0) + ready
-        found = await self._link.fetch(reads.read_workers(self._link.space.partition(0)))
+            for pool, found in (await ready(self._link, p, counts.pools)).items():
+                pools[pool] = pools[pool].plus(found) if pool in pools else found
+        registered = await self._link.fetch(reads.read_workers(self._link.space.partition(0)))
         now, stale = self._link.server_now(), self._link.settings.lease * 2
-        for name, (at, record) in sorted(found.items()):
+        for name, (at, record) in sorted(registered.items()):
             workers.append(WorkerInfo.read(name, at, record, now, stale))
-        rows = tuple(
-            PoolCount(queue=k.queue, agent=k.agent, build=k.build or None, ready=n)
-            for k, n in sorted(pools.items(), key=str)
-        )
+        rows = tuple(pools[pool] for pool in sorted(pools, key=str))
         return Fleet(namespace=self.namespace, open=open_, dead=dead, pools=rows, workers=tuple(workers))
 
     async def check(

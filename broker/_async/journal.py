@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ..core.entries import Codec, Failure, Result, plain, read_result, step_digest
+from ..core.entries import Codec, Failure, Result, own, plain, read_result, step_digest
 from ..core.limits import JSON, check_id, check_json
 from ..core.models import Audience, Interrupt, InterruptState
 from ..core.places import Places
@@ -61,7 +61,8 @@ class Journal:
                 return codec.read(read_result(begun.detail).value)
             try:
                 with self._here.inside(place):
-                    written = codec.write(await invoke(function, args, kwargs, None))
+                    # Changes in place would be seen now and not when the result comes back.
+                    written = codec.write(await invoke(function, own(args), own(kwargs), None))
                 self._calling.check_size(Result(value=written))
             except BaseException as error:
                 # Not recorded: the attempt fails, and the next one makes the step again.

@@ -1,10 +1,12 @@
 # Generated from broker/_async/diagnosis.py by tests/tools/unasync.py (make sync): do not edit.
 """Why a run stands where it stands: reads everything that bears on it, and lets the rules of the core judge."""
 
+from collections.abc import Sequence
+
 from ..core.causes import Known, could_take, explain
 from ..core.diagnosis import Why
 from ..core.fields import from_ms
-from ..core.fleet import WorkerInfo
+from ..core.fleet import PoolCount, WorkerInfo
 from ..core.records import HistoryEntry, InterruptRecord, RunRecord
 from ..errors import Corrupt, UnknownId
 from ..store.commands import facts, reads
@@ -25,6 +27,20 @@ def workers(link: Link) -> tuple[WorkerInfo, ...]:
         except Corrupt:
             continue
     return tuple(known)
+
+
+def ready(link: Link, p: Partition, pools: Sequence[Pool]) -> dict[Pool, PoolCount]:
+    """How many runs of each pool are ready in a partition, and since when the next one has been."""
+    tops = {top.pool: top for top in link.fetch(facts.read_pools(p, pools))}
+    rows = link.fetch(facts.read_run_rows(p, [top.run for top in tops.values()]))
+    since = {row.id: row.since for row in rows}
+    return {
+        pool: PoolCount(
+            queue=pool.queue, agent=pool.agent, build=pool.build or None,
+            ready=top.count if top else 0, since=since.get(top.run) if top else None,
+        )
+        for pool, top in ((pool, tops.get(pool)) for pool in pools)
+    }  # fmt: skip
 
 
 def why(link: Link, p: Partition, run_id: str) -> Why:

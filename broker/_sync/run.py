@@ -149,9 +149,10 @@ class Run(Generic[T]):
         """What `function(*args, **kwargs)` returned: it runs once, is recorded, and comes back at every replay.
 
         For whatever must not repeat, such as asking a model. The result has the type its annotation says (a pydantic
-        model, a dataclass ...), else plain JSON. Steps are known by their place in the handler; those whose order
-        depends on time need a `key`. One that raises is not recorded: the attempt fails and it is made again, so what
-        is to be caught is caught inside the function.
+        model, a dataclass ...), else plain JSON. Only what is returned counts: the function has lists and maps of its
+        own, so that a handler sees the same at each entry, whatever is changed in them. Steps are known by their place
+        in the handler; those whose order depends on time need a `key`. One that raises is not recorded: the attempt
+        fails and it is made again, so what is to be caught is caught inside the function.
         """
         return self._journal.step(function, args, kwargs, key, codec_of(function))
 

@@ -63,9 +63,12 @@ def _fleet(fleet: Fleet, server: str) -> list[RenderableType]:
         "",
     ]
     if fleet.pools:
-        table = columns(("READY", "QUEUE", "AGENT", "BUILD"), right=("READY",))
+        table = columns(("READY", "QUEUE", "AGENT", "BUILD", "NEXT SINCE"), right=("READY",))
         for pool in fleet.pools:
-            table.add_row(str(pool.ready), pool.queue, pool.agent, pool.build or Text("any", style=DIM))
+            build = pool.build or Text("any", style=DIM)
+            table.add_row(
+                str(pool.ready), pool.queue, pool.agent, build, ago(pool.since) if pool.since else ""
+            )
         parts += [table, ""]
     if not fleet.workers:
         return [*parts, Text("No worker has said that it is there.", style=DIM)]

@@ -164,6 +164,24 @@ def step_digest(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
         return action_digest(name[:256], None)
 
 
+def own(value: Any) -> Any:
+    """The same value with lists and maps of its own, so that changes in place stay with whoever makes them.
+
+    What goes around in circles comes back as it is.
+    """
+    try:
+        return _own(value)
+    except RecursionError:
+        return value
+
+
+def _own(value: Any) -> Any:
+    kind: Any = type(value)
+    if kind is dict:
+        return {key: _own(each) for key, each in value.items()}
+    return kind(map(_own, value)) if kind in (list, tuple) else value
+
+
 def mark_token(session: str, run: str, entry: str) -> str:
     """A token that completes one long-running call, and nothing else; it cannot be guessed."""
     packed: bytes = msgpack.packb([session, run, entry, secrets.token_bytes(SECRET_BYTES)])

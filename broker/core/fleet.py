@@ -40,15 +40,21 @@ class WorkerInfo(Model):
 
 
 class PoolCount(Model):
-    """How many runs of one pool are ready."""
+    """How many runs of one pool are ready, and since when the one that is next has been: how far workers are behind."""
 
-    SHOWN: ClassVar[tuple[str, ...]] = ("queue", "agent", "build", "ready")
+    SHOWN: ClassVar[tuple[str, ...]] = ("queue", "agent", "build", "ready", "since")
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"ready"})
 
     queue: Name
     agent: Name
     build: Name | None = None
     ready: StrictInt = 0
+    since: Instant | None = None
+
+    def plus(self, other: Self) -> Self:
+        """Those of another partition with these."""
+        since = min((at for at in (self.since, other.since) if at is not None), default=None)
+        return self.model_copy(update={"ready": self.ready + other.ready, "since": since})
 
 
 class Fleet(Model):

@@ -3,12 +3,15 @@
 Every check raises `InvalidInput` that names the field, the fault and what is allowed (P12), never the value.
 """
 
+import logging
 import math
 import re
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeAlias
 
 from ..errors import InvalidInput
+
+log: logging.Logger = logging.getLogger("broker")
 
 JSON: TypeAlias = Any
 """Any JSON value. Spelled `Any`: a recursive type would refuse `dict[str, int]` where a JSON object is meant."""
@@ -26,9 +29,9 @@ class Limits:
     name_chars: int = 64
     """Longest queue, agent, build or namespace name, in characters."""
     state_bytes: int = 4 * 1024 * 1024
-    """Largest InterruptState."""
+    """Largest InterruptState. Warned about at half."""
     record_bytes: int = 1024 * 1024
-    """Largest single interrupt, answer, input or result."""
+    """Largest single interrupt, answer, input or result. Warned about at half."""
     interrupts_per_suspension: int = 64
     depth: int = 64
     """Deepest nesting of lists and objects in one JSON value."""
@@ -104,9 +107,14 @@ def check_range(field: str, number: int, least: int, most: int) -> None:
 
 
 def check_size(field: str, size: int, most: int) -> None:
-    """Nothing, or `InvalidInput` when an encoded record is larger than `most` bytes."""
+    """Nothing, or `InvalidInput` when an encoded record is larger than `most` bytes.
+
+    At more than half there is a warning in the log: whoever writes it learns of the limit before it is met.
+    """
     if size > most:
         raise InvalidInput(field, f"takes {size} bytes", f"at most {most} bytes")
+    if size > most // 2:
+        log.warning("%s takes %d bytes, more than half of the %d that are allowed", field, size, most)
 
 
 def check_text(field: str, value: str) -> str:

@@ -33,6 +33,7 @@ FIELDS: Final[dict[str, str]] = {
     "holder": "h",
     "lease_until": "lu",
     "ready_at": "ra",
+    "offered": "ot",
     "handed": "hd",
     "refused": "rf",
     "withdraw_op": "wo",

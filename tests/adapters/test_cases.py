@@ -67,6 +67,7 @@ async def test_edit(stage: Stage) -> None:
     assert (done.result, amounts(stage)) == (["paid 3"], [3]), done.errors
 
 
+@pytest.mark.report("RB29", "RB35")
 async def test_external(stage: Stage) -> None:
     run = await stage.paused("external", TEN)
     (asked,) = await stage.asked(run)
@@ -80,6 +81,7 @@ async def test_external(stage: Stage) -> None:
     assert stage.world.effects == []
 
 
+@pytest.mark.report("RB3", "RB4", "RB36")
 async def test_in_a_row(stage: Stage) -> None:
     run = await stage.paused("in_a_row", TEN)
     await stage.answer_all(run, [Approve()])
@@ -93,6 +95,7 @@ async def test_in_a_row(stage: Stage) -> None:
     assert len({one.key for one in stage.world.effects}) == 2
 
 
+@pytest.mark.report("RB7", "RB63")
 async def test_three_at_once(stage: Stage) -> None:
     run = await stage.paused("three")
     await stage.answer_all(run, [Approve(), Approve(), Approve()])
@@ -102,6 +105,7 @@ async def test_three_at_once(stage: Stage) -> None:
     assert len({one.key for one in stage.world.effects}) == 3
 
 
+@pytest.mark.report("RB8", "RB32")
 async def test_three_one_by_one(stage: Stage) -> None:
     run = await stage.paused("three")
     stage.worker("three")
@@ -127,6 +131,7 @@ async def test_duplicate(stage: Stage) -> None:
     assert amounts(stage) == [10]
 
 
+@pytest.mark.report("RB11")
 async def test_flipped(stage: Stage) -> None:
     """B11: the first answer holds, whatever is answered after it."""
     run = await stage.paused("pay", TEN)
@@ -139,6 +144,7 @@ async def test_flipped(stage: Stage) -> None:
     assert (done.result, amounts(stage)) == (["paid 10"], [10])
 
 
+@pytest.mark.report("RB1")
 async def test_late(stage: Stage) -> None:
     run = await stage.paused("pay", TEN)
     (asked,) = await stage.asked(run)
@@ -186,6 +192,7 @@ async def test_empty_answers(stage: Stage, value: object) -> None:
     assert (done.state, done.result) == (RunState.FINISHED, [value]), done.errors
 
 
+@pytest.mark.report("RB40")
 async def test_race(stage: Stage) -> None:
     run = await stage.paused("pay", TEN)
     workers = [stage.worker("pay"), stage.worker("pay")]
@@ -196,6 +203,7 @@ async def test_race(stage: Stage) -> None:
     assert (done.result, amounts(stage)) == (["paid 10"], [10]), done.errors
 
 
+@pytest.mark.report("RB31")
 async def test_killed(stage: Stage) -> None:
     run = await stage.paused("pay", TEN)
     stage.world.hold()
@@ -211,6 +219,7 @@ async def test_killed(stage: Stage) -> None:
     assert (first.pid, second.pid) == tuple(stage.pids[1:])
 
 
+@pytest.mark.report("RB18")
 async def test_new_input(stage: Stage) -> None:
     run = await stage.paused("pay", TEN)
     (old,) = await stage.asked(run)
@@ -225,6 +234,7 @@ async def test_new_input(stage: Stage) -> None:
     assert amounts(stage) == [7]
 
 
+@pytest.mark.report("RB26")
 async def test_nested(stage: Stage) -> None:
     run = await stage.paused("nested")
     first, second = await stage.asked(run)
@@ -238,6 +248,7 @@ async def test_nested(stage: Stage) -> None:
     assert amounts(stage) == [1]
 
 
+@pytest.mark.report("RB28")
 async def test_other_build(stage: Stage) -> None:
     """Two ways: a worker that declares something else is given nothing; one that gets it all the same refuses."""
     run = await stage.paused("pay", TEN)
@@ -270,6 +281,7 @@ async def refused(stage: Stage, scenario: str, word: str) -> None:
     assert (await stage.broker.inbox.list()).items == ()
 
 
+@pytest.mark.report("RB14", "RB15", "RB48", "RB56")
 async def test_unreadable(stage: Stage) -> None:
     """B14, B15: a pause that the framework's own store does not give back is not published."""
     await refused(stage, "unreadable", "")
@@ -279,6 +291,7 @@ async def test_too_large(stage: Stage) -> None:
     await refused(stage, "large", "bytes")
 
 
+@pytest.mark.report("RB48")
 async def test_unserializable(stage: Stage) -> None:
     await refused(stage, "unserializable", "")
 
@@ -292,6 +305,7 @@ async def test_expired(stage: Stage) -> None:
     assert "nobody answered" in " ".join((*(done.result or []), *done.errors)).lower()
 
 
+@pytest.mark.report("RB30")
 async def test_changed_arguments(stage: Stage, subject: Subject) -> None:
     """An answer to other arguments than are asked about does not count; nor do arguments that change after it.
 

@@ -127,6 +127,7 @@ def test_edit(site: Sites, world: World) -> None:
     assert [effect.given for effect in world.effects] == [3]
 
 
+@pytest.mark.report("RB20", "RB32")
 def test_three_at_once(site: Sites, world: World) -> None:
     """All of them are answered at once, or none: what is left out is named."""
     first, second = site(), site()
@@ -217,6 +218,7 @@ async def test_killed(site: Sites, world: World, broker: AsyncBroker) -> None:
     assert (await broker.inbox.get(one["id"])).state is Settlement.RESOLVED
 
 
+@pytest.mark.report("RB18", "RB64")
 def test_new_input(site: Sites, world: World) -> None:
     """Without the answers the open interrupts are named, and nothing is started."""
     first = site()

@@ -41,6 +41,7 @@ async def test_a_pause_swallowed_by_the_node_is_lost(stage: Stage) -> None:
     assert (done.state, done.result, done.interrupt_ids) == (RunState.FINISHED, [None], ())
 
 
+@pytest.mark.report("RB5", "RB20")
 async def test_the_calls_of_a_batch_are_questions_of_their_own(stage: Stage) -> None:
     run = await stage.paused("three", mode="batched")
     assert [shown(one.interrupt) for one in await stage.asked(run)] == [{"amount": n} for n in (1, 2, 3)]
@@ -92,6 +93,7 @@ async def test_a_fork_asks_again_and_its_answer_is_that_of_the_same_record(stage
     assert (await stage.finished(run, "question")).result == ["that"]
 
 
+@pytest.mark.report("RB1")
 async def test_an_answer_is_not_taken_for_the_next_question(stage: Stage) -> None:
     """A worker fed the answer and died: the thread is ahead, and asks the same in the next node."""
     run = await stage.paused("same_twice")

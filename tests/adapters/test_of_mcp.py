@@ -86,6 +86,7 @@ def text(result: Any) -> str:
     return found
 
 
+@pytest.mark.report("RA32")
 @pytest.mark.cannot("edit")
 @pytest.mark.cannot("wrong_shape")
 async def test_a_form_is_answered_by_what_fits_it(broker: AsyncBroker, bank: Connect, world: World) -> None:
@@ -264,6 +265,7 @@ async def send(client: mcp.Client, key: str, state: str, amount: int | None) -> 
     return str(content.text)
 
 
+@pytest.mark.report("RB62")
 @pytest.mark.parametrize("once", [True, False], ids=["single_use", "as_it_is"])
 async def test_a_state_is_taken_once_by_all_processes_of_a_server(
     bank: Connect, world: World, *, once: bool

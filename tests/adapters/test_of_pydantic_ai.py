@@ -57,6 +57,7 @@ async def test_answers_that_are_not_for_what_it_waits_for_are_refused() -> None:
         results(told.output, ())
 
 
+@pytest.mark.report("RB33")
 async def test_calls_of_one_id_are_not_published(broker: AsyncBroker, world: World) -> None:
     """One approval would bind both: a release that does not refuse them itself is refused when it parks."""
     agent: Agent[Any, Any] = Agent(model_of([PAY, PAY]), name="payer")

@@ -103,6 +103,7 @@ def test_every_script_says_what_it_takes_and_gives(path: Path) -> None:
     assert "repeat" in "\n".join(header)
 
 
+@pytest.mark.report("RA62")
 def test_the_clock_is_read_in_one_place() -> None:
     clocks = [path.name for path in FILES for _, line in code(path) if "'TIME'" in line or "os.time" in line]
     assert clocks == ["_prelude.lua"]

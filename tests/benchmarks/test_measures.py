@@ -68,6 +68,7 @@ def test_an_idle_worker_is_watched_from_outside() -> None:
     assert found.measures["idle_worker_connections"]["value"] == 3  # its calls, its bells, its renewals
 
 
+@pytest.mark.report("RA16")
 def test_ten_thousand_waiters_are_all_woken() -> None:
     found = taken("wake_10k")
     assert set(found.measures) == {wake.NAME}

@@ -18,6 +18,7 @@ def completion() -> Interrupt:
     return Interrupt.completion(Action(tool="render", arguments={}), "call_9", {"job": 7})
 
 
+@pytest.mark.report("RB68")
 @pytest.mark.parametrize(
     ("question", "words", "wire", "sentence"),
     [
@@ -40,7 +41,7 @@ def completion() -> Interrupt:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_B68_every_answer_is_stored_as_given_and_the_run_goes_on(
+def test_RB68_every_answer_is_stored_as_given_and_the_run_goes_on(
     cli: Cli, ask: Ask, broker: Broker, question: Interrupt, words: list[str], wire: Any, sentence: str
 ) -> None:
     """Whatever the channel, there is one way on. Off: guard `complete` of the prelude."""

@@ -1,7 +1,8 @@
-"""P13, F45, A20: what belongs to one namespace is nobody else's, whatever the scopes are called."""
+"""P13, F45, RA20: what belongs to one namespace is nobody else's, whatever the scopes are called."""
 
 from collections.abc import Callable
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ NAMES = st.text("ab01_-", min_size=1, max_size=4).map(lambda text: f"n{text}")
 IDS = st.text(st.characters(exclude_characters="{}", exclude_categories=["C", "Z"]), min_size=1, max_size=8)
 
 
+@pytest.mark.report("RA20")
 @settings(
     max_examples=25, deadline=None, database=None, derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -23,7 +25,7 @@ IDS = st.text(st.characters(exclude_characters="{}", exclude_categories=["C", "Z
     call=IDS,
     way=st.sampled_from(["id", "call"]),
 )
-def test_A20_the_answer_of_one_scope_is_never_anothers(
+def test_RA20_the_answer_of_one_scope_is_never_anothers(
     server: RunningServer, new_namespace: Callable[[], str], used_namespaces: list[str],
     names: list[str], session: str, call: str, way: str,
 ) -> None:  # fmt: skip
@@ -52,6 +54,7 @@ def test_A20_the_answer_of_one_scope_is_never_anothers(
         )
 
 
+@pytest.mark.report("RA20")
 def test_F45_an_id_of_one_namespace_is_unknown_in_another(
     server: RunningServer, new_namespace: Callable[[], str]
 ) -> None:

@@ -48,6 +48,7 @@ async def start_on_each(broker: AsyncBroker, agent: str, given: Any, count: int)
     ]
 
 
+@pytest.mark.report("RA62")
 async def test_R13_wrong_clocks_of_workers_change_neither_deadlines_nor_leases_nor_order(
     broker: AsyncBroker, crew: Crew, size: Size
 ) -> None:

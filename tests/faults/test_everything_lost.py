@@ -91,6 +91,7 @@ async def test_R11_a_fleet_under_load_outlives_FLUSHALL(
     await serving
 
 
+@pytest.mark.report("RA59")
 async def test_R11_after_FLUSHALL_nobody_spins(
     fleet: AsyncBroker, own_server: ServerProcess, own_client: redis.Redis
 ) -> None:

@@ -86,6 +86,7 @@ async def does(run: Any) -> str:
     return f"done {run.input}"
 
 
+@pytest.mark.report("RA60")
 async def test_R17_a_waiter_finds_out_by_itself(
     near: AsyncBroker, far: AsyncBroker, proxy: FaultProxy, client: redis.Redis
 ) -> None:
@@ -124,6 +125,7 @@ async def test_R17_later_waiters_hear_bells_again(
         await asyncio.gather(first, second)
 
 
+@pytest.mark.report("RA60")
 async def test_R17_a_blocking_waiter_finds_out_by_itself(
     near: AsyncBroker, proxy: FaultProxy, client: redis.Redis
 ) -> None:
@@ -138,6 +140,7 @@ async def test_R17_a_blocking_waiter_finds_out_by_itself(
             assert isinstance(await waits, Resolution)
 
 
+@pytest.mark.report("RA60")
 async def test_R17_a_follower_finds_out_by_itself(
     near: AsyncBroker, far: AsyncBroker, proxy: FaultProxy, client: redis.Redis
 ) -> None:
@@ -151,6 +154,7 @@ async def test_R17_a_follower_finds_out_by_itself(
             assert (await delivery).record.id == one
 
 
+@pytest.mark.report("RA60")
 async def test_R17_a_blocking_follower_finds_out_by_itself(
     near: AsyncBroker, proxy: FaultProxy, client: redis.Redis
 ) -> None:
@@ -167,6 +171,7 @@ async def test_R17_a_blocking_follower_finds_out_by_itself(
             assert (await delivery).record.id == one
 
 
+@pytest.mark.report("RA60")
 async def test_R17_a_worker_finds_out_by_itself(
     near: AsyncBroker, serve: Serve, proxy: FaultProxy, client: redis.Redis
 ) -> None:

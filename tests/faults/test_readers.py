@@ -41,6 +41,7 @@ async def test_a_stream_whose_ids_are_used_up_is_made_anew(
         assert next(one.event for one in await fleet.history(f"s{n}")) == "started"
 
 
+@pytest.mark.report("RA56")
 @pytest.mark.parametrize("consumer", ["me", "you"])
 async def test_a_row_of_an_entry_that_is_gone_holds_up_nobody(
     own_server: ServerProcess, own_client: redis.Redis, consumer: str

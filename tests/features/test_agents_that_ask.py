@@ -1,4 +1,4 @@
-"""Rows A.. (engines, streams) and B.. (agent frameworks) of our list of public reports: how an agent pauses."""
+"""Rows RA.. (engines, streams) and RB.. (agent frameworks) of our list of public reports: how an agent pauses."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -32,7 +32,8 @@ Serve = Callable[..., Worker]
 HOUR = timedelta(hours=1)
 
 
-async def test_A11_a_pause_waits_for_what_is_under_way_and_something_ends_it(
+@pytest.mark.report("RA11")
+async def test_RA11_a_pause_waits_for_what_is_under_way_and_something_ends_it(
     broker: AsyncBroker, clock: Clock
 ) -> None:
     """Off: a pause at the first call that asks (`Attempt._is_settled` without `_busy`), or `NOBODY_ANSWERS`."""
@@ -70,7 +71,10 @@ async def test_A11_a_pause_waits_for_what_is_under_way_and_something_ends_it(
     assert (await agent.result(), len(seen)) == (["paid 4", "sent"], 1)
 
 
-async def test_A13_B22_B36_a_second_pause_is_as_loud_as_the_first(broker: AsyncBroker, serve: Serve) -> None:
+@pytest.mark.report("RA13", "RB22", "RB36")
+async def test_RA13_RB22_RB36_a_second_pause_is_as_loud_as_the_first(
+    broker: AsyncBroker, serve: Serve
+) -> None:
     """Off: the bell (`ring_interrupt`) or the history of suspend.lua for later pauses."""
     paid: list[int] = []
 
@@ -100,7 +104,8 @@ async def test_A13_B22_B36_a_second_pause_is_as_loud_as_the_first(broker: AsyncB
     ]
 
 
-async def test_A15_nobody_there_is_a_no_after_a_day(broker: AsyncBroker, clock: Clock, sweep: Sweep) -> None:
+@pytest.mark.report("RA15")
+async def test_RA15_nobody_there_is_a_no_after_a_day(broker: AsyncBroker, clock: Clock, sweep: Sweep) -> None:
     """Off: `Settings.deadline` without a default."""
     paid: list[int] = []
 
@@ -121,7 +126,8 @@ async def test_A15_nobody_there_is_a_no_after_a_day(broker: AsyncBroker, clock: 
     )
 
 
-async def test_B14_B15_a_pause_can_be_read_when_its_bell_rings(
+@pytest.mark.report("RB14", "RB15")
+async def test_RB14_RB15_a_pause_can_be_read_when_its_bell_rings(
     broker: AsyncBroker, server: RunningServer
 ) -> None:
     """Off: a bell before the rest: suspend.lua without the mark, or without the question (`add`)."""
@@ -147,7 +153,8 @@ async def test_B14_B15_a_pause_can_be_read_when_its_bell_rings(
         assert {paused.interrupt_ids[0] for paused in await asking} == seen
 
 
-async def test_B33_one_approval_is_for_one_of_two_calls_with_one_id(
+@pytest.mark.report("RB33")
+async def test_RB33_one_approval_is_for_one_of_two_calls_with_one_id(
     broker: AsyncBroker, clock: Clock
 ) -> None:
     """Off: `Attempt.claim`, or `check_suspension`, which lets no call id in twice."""
@@ -171,7 +178,8 @@ async def test_B33_one_approval_is_for_one_of_two_calls_with_one_id(
     assert await broker.active("t") == {}
 
 
-async def test_B34_what_a_helper_did_before_its_coordinator_is_asked_has_one_key(
+@pytest.mark.report("RB34")
+async def test_RB34_what_a_helper_did_before_its_coordinator_is_asked_has_one_key(
     broker: AsyncBroker, clock: Clock
 ) -> None:
     """Off: a key with the attempt in it (`Calling._key`), or end.lua that records nothing."""

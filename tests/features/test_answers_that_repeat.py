@@ -1,4 +1,4 @@
-"""Rows B.. (agent frameworks) of our list of public reports: answers that come twice, at once, or to an old card."""
+"""Rows RB.. (agent frameworks) of our list of public reports: answers that come twice, at once, or to an old card."""
 
 import asyncio
 from collections import Counter
@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from datetime import timedelta
 from typing import Any
+
+import pytest
 
 from broker import (
     Accepted,
@@ -46,7 +48,8 @@ class Till:
         return str(await run.call(pay, call_id="c1"))
 
 
-async def test_B40_answers_and_a_second_text_at_once_disturb_nobody(
+@pytest.mark.report("RB40")
+async def test_RB40_answers_and_a_second_text_at_once_disturb_nobody(
     broker: AsyncBroker, serve: Serve
 ) -> None:
     """Off: guard `decided` of answer.lua."""
@@ -71,7 +74,8 @@ async def test_B40_answers_and_a_second_text_at_once_disturb_nobody(
     assert till.paid == [f"{paused.id}:c1"]
 
 
-async def test_B44_an_approval_sent_many_times_runs_its_call_once(
+@pytest.mark.report("RB44")
+async def test_RB44_an_approval_sent_many_times_runs_its_call_once(
     broker: AsyncBroker, connect: Callable[..., Any], serve: Serve
 ) -> None:
     """Off: guard `own-op` of answer.lua, or `lease-state` of lease.lua: each repeat rings the workers."""
@@ -89,7 +93,8 @@ async def test_B44_an_approval_sent_many_times_runs_its_call_once(
     assert (run.result, run.fence, till.paid) == ("paid", 2, [f"{paused.id}:c1"])
 
 
-async def test_B55_what_was_answered_is_not_asked_again_by_a_restored_process(broker: AsyncBroker) -> None:
+@pytest.mark.report("RB55")
+async def test_RB55_what_was_answered_is_not_asked_again_by_a_restored_process(broker: AsyncBroker) -> None:
     """Off: `suspend_op` of suspend.lua, which knows the same point again."""
     first = await broker.suspend("a", refund(), session="s", key="k")
     await broker.inbox.answer(first.interrupt_ids[0], Approve())
@@ -109,7 +114,8 @@ async def test_B55_what_was_answered_is_not_asked_again_by_a_restored_process(br
         assert (await anext(deliveries)).record.id == other.interrupt_ids[0]
 
 
-async def test_B70_an_old_card_says_so_and_clears_no_other(broker: AsyncBroker) -> None:
+@pytest.mark.report("RB70")
+async def test_RB70_an_old_card_says_so_and_clears_no_other(broker: AsyncBroker) -> None:
     """Off: guard `seen` of answer.lua."""
     first = await broker.suspend("a", refund(40), session="s", key="k")
     old = await broker.inbox.get(first.interrupt_ids[0])
@@ -124,7 +130,8 @@ async def test_B70_an_old_card_says_so_and_clears_no_other(broker: AsyncBroker) 
     assert isinstance(await broker.cancel(new, by=BEN), Accepted)
 
 
-async def test_B79_a_question_without_a_deadline_waits_for_those_who_stepped_away(
+@pytest.mark.report("RB79")
+async def test_RB79_a_question_without_a_deadline_waits_for_those_who_stepped_away(
     broker: AsyncBroker, clock: Clock, sweep: Sweep
 ) -> None:
     """Off: `expires_in=None` taken as the default (`questions.approval`)."""

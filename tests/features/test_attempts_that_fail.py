@@ -1,4 +1,4 @@
-"""Rows A.. (engines, streams) and B.. (agent frameworks) of our list of public reports: answers outlive failures."""
+"""Rows RA.. (engines, streams) and RB.. (agent frameworks) of our list of public reports: answers outlive failures."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -29,7 +29,8 @@ Serve = Callable[..., Worker]
 MINUTE = timedelta(minutes=1)
 
 
-async def test_A17_B57_a_resume_that_fails_ends_on_record_and_can_be_sent_back(
+@pytest.mark.report("RA17", "RB57")
+async def test_RA17_RB57_a_resume_that_fails_ends_on_record_and_can_be_sent_back(
     broker: AsyncBroker, serve: Serve
 ) -> None:
     """Off: `tries` set back by fail.lua, or answers that are spent by lease.lua."""
@@ -57,7 +58,8 @@ async def test_A17_B57_a_resume_that_fails_ends_on_record_and_can_be_sent_back(
     assert run.result == "approve"
 
 
-async def test_A22_a_reset_starts_no_finished_job_again_and_late_repeats_are_told(
+@pytest.mark.report("RA22")
+async def test_RA22_a_reset_starts_no_finished_job_again_and_late_repeats_are_told(
     broker: AsyncBroker, clock: Clock, sweep: Sweep
 ) -> None:
     """Off: guard `journal-stored` of begin.lua, or `KEEP_SETTLED` of `close_run`."""
@@ -91,8 +93,9 @@ async def test_A22_a_reset_starts_no_finished_job_again_and_late_repeats_are_tol
         assert isinstance(await broker.complete(started[0], "v-9"), Replayed)
 
 
+@pytest.mark.report("RB31", "RB52")
 @pytest.mark.row("X4")
-async def test_B31_B52_a_run_that_fails_behind_its_tool_keeps_answer_and_result(
+async def test_RB31_RB52_a_run_that_fails_behind_its_tool_keeps_answer_and_result(
     broker: AsyncBroker, serve: Serve
 ) -> None:
     """Off: end.lua that records nothing, or answers that are spent by lease.lua."""
@@ -118,7 +121,8 @@ async def test_B31_B52_a_run_that_fails_behind_its_tool_keeps_answer_and_result(
     assert (await broker.fleet()).open == 0  # and nobody was asked again
 
 
-async def test_F56_B67_an_answer_is_given_out_until_somebody_has_gone_on_with_it(
+@pytest.mark.report("RB67")
+async def test_F56_RB67_an_answer_is_given_out_until_somebody_has_gone_on_with_it(
     broker: AsyncBroker, clock: Clock, sweep: Sweep
 ) -> None:
     """The promise is P6 of our design: at least once. Off: answers that are spent by lease.lua."""

@@ -104,7 +104,8 @@ async def test_F05_a_chosen_id_that_is_taken_is_a_conflict(broker: AsyncBroker) 
         assert isinstance(refused.value.outcome, Conflict)
 
 
-async def test_F06_B71_creating_the_same_wait_twice_gives_the_first(broker: AsyncBroker) -> None:
+@pytest.mark.report("RB71")
+async def test_F06_RB71_creating_the_same_wait_twice_gives_the_first(broker: AsyncBroker) -> None:
     """Off: run ids that do not follow from the key (`ids.new_run_id`), or no `suspend_op` in the record."""
     first = await broker.suspend("a", refund(), session="s", key="pay-1")
     second = await broker.suspend("a", refund(), session="s", key="pay-1")
@@ -254,6 +255,7 @@ async def test_F19_a_token_of_an_older_attempt_is_refused(broker: AsyncBroker, c
     assert (await broker.runs.get(old.id)).result == "new"
 
 
+@pytest.mark.report("RA15")
 async def test_F21_every_wait_has_a_deadline_a_day_by_default(broker: AsyncBroker) -> None:
     """Off: `Settings.deadline`, or `expires_in` taken as never."""
     questions = refund(), refund(expires_in=HOUR), refund(expires_in=None)
@@ -297,8 +299,9 @@ async def test_F37_the_asker_may_withdraw_and_the_answerer_is_told(broker: Async
     assert late.by == BEN
 
 
+@pytest.mark.report("RB59", "RB77")
 @pytest.mark.row("X12")
-async def test_F47_B59_B77_who_when_what_is_on_record(broker: AsyncBroker) -> None:
+async def test_F47_RB59_RB77_who_when_what_is_on_record(broker: AsyncBroker) -> None:
     """Off: `history` of the prelude."""
     one = await asked(broker)
     await broker.inbox.answer(one, Approve(), by=ADA, op="ada-1")
@@ -313,6 +316,7 @@ async def test_F47_B59_B77_who_when_what_is_on_record(broker: AsyncBroker) -> No
     assert [entry.at for entry in entries] == sorted(entry.at for entry in entries)
 
 
+@pytest.mark.report("RA47")
 async def test_F48_pending_waits_are_listed_filtered_and_paged(broker: AsyncBroker, clock: Clock) -> None:
     """Off: `Filters.may_hold`, or a filter of `pages.Filters`."""
     half = HOUR / 2

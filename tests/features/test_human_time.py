@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from broker import Approve, AsyncBroker, Run, RunState, gated
 from broker.testing import await_until
 from tests.clients._async.journaling import Agent, talking
@@ -16,6 +18,7 @@ Sweep = Callable[[], Awaitable[object]]
 WEEK = timedelta(days=7)
 
 
+@pytest.mark.report("RA31")
 async def test_F26_a_run_of_many_long_waits_uses_up_nothing(
     broker: AsyncBroker, clock: Clock, sweep: Sweep
 ) -> None:
@@ -49,6 +52,7 @@ async def test_F26_a_run_of_many_long_waits_uses_up_nothing(
     assert "lease_lost" not in {one.event for one in await broker.history("s")}
 
 
+@pytest.mark.report("RA31")
 async def test_F26_the_time_of_a_tool_begins_when_it_runs(broker: AsyncBroker, clock: Clock) -> None:
     """Off: a time-out that counts from the question on (as its `expires_in` in questions.py)."""
     limit = timedelta(seconds=1)

@@ -1,4 +1,4 @@
-"""Rows A.. (engines, approval systems, streams) of our list of public reports: what this release must not repeat."""
+"""Rows RA.. (engines, approval systems, streams) of our list of public reports: what this release must not repeat."""
 
 import asyncio
 from collections.abc import Callable
@@ -41,7 +41,8 @@ HOUR = timedelta(hours=1)
 EARLY, AT_ONCE = 10_000, 64
 
 
-async def test_A01_ten_thousand_completions_before_anybody_waits_and_none_is_lost(
+@pytest.mark.report("RA1")
+async def test_RA1_ten_thousand_completions_before_anybody_waits_and_none_is_lost(
     broker: AsyncBroker,
 ) -> None:
     """Off: guard `early-match` of suspend.lua, or answers that are matched only by who listens already."""
@@ -85,8 +86,9 @@ async def answer_all(broker: AsyncBroker, session: str, calls: list[str]) -> lis
     return await link.run_all(Command("answer", p, items, commands[0].decode))
 
 
+@pytest.mark.report("RA2")
 @pytest.mark.parametrize("step", range(1, 8))
-async def test_A02_register_or_consume_at_every_step(
+async def test_RA2_register_or_consume_at_every_step(
     broker: AsyncBroker, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     """Off: answers looked for before the suspension instead of in its script (guard `early-match`)."""
@@ -116,7 +118,8 @@ def colour_job() -> Interrupt:
     return render(response_schema={"type": "integer"})
 
 
-async def test_A08_a_repeat_of_a_lost_completion_succeeds_and_rings_again(
+@pytest.mark.report("RA8")
+async def test_RA8_a_repeat_of_a_lost_completion_succeeds_and_rings_again(
     broker: AsyncBroker, serve: Serve
 ) -> None:
     """Off: the bell in guard `own-op` of answer.lua."""
@@ -138,7 +141,8 @@ async def test_A08_a_repeat_of_a_lost_completion_succeeds_and_rings_again(
     assert (await ended(broker, paused.run_id)).result == "approve"
 
 
-async def test_A09_what_was_acknowledged_can_be_read(broker: AsyncBroker) -> None:
+@pytest.mark.report("RA9")
+async def test_RA9_what_was_acknowledged_can_be_read(broker: AsyncBroker) -> None:
     """Off: a bell before its record, or an entry acknowledged before its handler returned (`Follower.deliveries`)."""
     paused = await broker.suspend("a", refund(), session="s")
     assert await rung(broker, "interrupts", b"interrupt") == list(paused.interrupt_ids)
@@ -161,7 +165,8 @@ async def pending(broker: AsyncBroker) -> int:
     return len(await broker._link.client.execute_command("XPENDING", stream, "approvals", "-", "+", 10))
 
 
-async def test_A12_a_wait_that_timed_out_eats_no_later_answer(broker: AsyncBroker, clock: Clock) -> None:
+@pytest.mark.report("RA12", "RA30")
+async def test_RA12_a_wait_that_timed_out_eats_no_later_answer(broker: AsyncBroker, clock: Clock) -> None:
     """Off: an interrupt that stays registered after its expiry (`settle` without its index, guard `call-seq`)."""
     started = await broker.start("a", session="s")
     async with broker.take(started.run_id) as run:
@@ -177,7 +182,8 @@ async def test_A12_a_wait_that_timed_out_eats_no_later_answer(broker: AsyncBroke
     assert states == [Settlement.EXPIRED, Settlement.RESOLVED]
 
 
-async def test_A18_B11_a_wait_is_consumed_once(broker: AsyncBroker) -> None:
+@pytest.mark.report("RA18", "RB11")
+async def test_RA18_RB11_a_wait_is_consumed_once(broker: AsyncBroker) -> None:
     """Off: guard `decided` of answer.lua: the second value would be accepted, and a second continuation made ready."""
     paused = await broker.suspend("a", refund(), session="s")
     one = paused.interrupt_ids[0]
@@ -193,7 +199,8 @@ async def test_A18_B11_a_wait_is_consumed_once(broker: AsyncBroker) -> None:
     assert [run.resolution("call_1").answer for run in taken] == [Approve()]
 
 
-async def test_A19_B03_answers_are_addressed_by_id_never_by_position(broker: AsyncBroker) -> None:
+@pytest.mark.report("RA19", "RB3")
+async def test_RA19_RB3_answers_are_addressed_by_id_never_by_position(broker: AsyncBroker) -> None:
     """Off: ids that do not cover the sequence or the content (`ids.interrupt_id`), guard `sole-call` of answer.lua."""
     started = await broker.start("a", session="s")
     ids: list[str] = []
@@ -210,7 +217,8 @@ async def test_A19_B03_answers_are_addressed_by_id_never_by_position(broker: Asy
     assert (await broker.inbox.get(ids[2])).state is Settlement.OPEN
 
 
-async def test_A25_lists_never_show_an_old_state_after_the_answer(broker: AsyncBroker) -> None:
+@pytest.mark.report("RA25")
+async def test_RA25_lists_never_show_an_old_state_after_the_answer(broker: AsyncBroker) -> None:
     """Off: an index written by another call than the one that settles (`settle` of the prelude)."""
     ids = [(await broker.suspend("a", refund(n), session=f"s{n}")).interrupt_ids[0] for n in range(30)]
 
@@ -225,7 +233,8 @@ async def test_A25_lists_never_show_an_old_state_after_the_answer(broker: AsyncB
     assert (await broker.fleet()).open == 0
 
 
-async def test_A29_expired_rejected_withdrawn_and_superseded_are_different_facts(
+@pytest.mark.report("RA29")
+async def test_RA29_expired_rejected_withdrawn_and_superseded_are_different_facts(
     broker: AsyncBroker, clock: Clock
 ) -> None:
     """Off: `answers._settled`, or `settle` called with one state for several ends."""

@@ -144,8 +144,9 @@ async def test_the_list_of_moments_is_all_of_them(trip: Trip, serve: Callable[[]
     assert sorted(name for name, _, _ in trip.world.done()) == sorted(EFFECTS.values())
 
 
+@pytest.mark.report("RB50")
 @pytest.mark.parametrize("moment", list(every_moment()))
-async def test_R04_B50_a_worker_killed_at_any_moment_changes_nothing(
+async def test_R04_RB50_a_worker_killed_at_any_moment_changes_nothing(
     trip: Trip, serve: Callable[[], Worker], moment: str
 ) -> None:
     """Same result; every effect under one key, and once, except what its tool lets run again under that key.

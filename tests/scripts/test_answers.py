@@ -17,8 +17,9 @@ from .world import ANN, BOB, World, approval
 OFFERS = (AnswerKind.APPROVE, AnswerKind.EDIT, AnswerKind.REJECT)
 
 
+@pytest.mark.report("RA18")
 def test_of_fifty_racers_one_is_accepted_and_the_others_are_told_who_won(world: World) -> None:
-    """P4, F10, F11, A18: fifty clients on connections of their own."""
+    """P4, F10, F11, RA18: fifty clients on connections of their own."""
     _place, (one,) = world.asked()
     racers = [Principal(id=f"racer-{n}") for n in range(50)]
     said = [world.say(one, Approve() if n % 2 else Reject(reason="no"), by) for n, by in enumerate(racers)]
@@ -38,8 +39,9 @@ def test_of_fifty_racers_one_is_accepted_and_the_others_are_told_who_won(world: 
     assert all(told.winner.at is not None for told in losers)
 
 
+@pytest.mark.report("RA8")
 def test_the_winner_that_asks_again_gets_its_success_again(world: World) -> None:
-    """P3, rule 1, F12, A8: and the ready bell rings again, since the first one may have been lost."""
+    """P3, rule 1, F12, RA8: and the ready bell rings again, since the first one may have been lost."""
     place, (one,) = world.asked()
     first, bells = world.answer(one), world.bells()["ready"]
     assert [world.answer(one).code for _ in range(3)] == ["replayed"] * 3
@@ -48,8 +50,9 @@ def test_the_winner_that_asks_again_gets_its_success_again(world: World) -> None
     assert world.ready() == [place.run]
 
 
+@pytest.mark.report("RA18")
 def test_an_answer_once_given_stands(world: World) -> None:
-    """F10, A18: a second value gets `already decided` with the first one, and changes nothing."""
+    """F10, RA18: a second value gets `already decided` with the first one, and changes nothing."""
     _place, (one,) = world.asked()
     world.answer(one)
     before = world.snapshot()
@@ -60,8 +63,9 @@ def test_an_answer_once_given_stands(world: World) -> None:
     assert changed(before, world.snapshot()) == []
 
 
+@pytest.mark.report("RA29")
 def test_ends_are_told_apart_down_to_the_record(world: World) -> None:
-    """F15, F37, A29, rule 11: rejected, cancelled, expired, withdrawn, superseded are five facts."""
+    """F15, F37, RA29, rule 11: rejected, cancelled, expired, withdrawn, superseded are five facts."""
     _a, (rejected,) = world.asked(name="a")
     _b, (cancelled,) = world.asked(name="b")
     _c, (expired,) = world.asked(name="c")
@@ -81,6 +85,7 @@ def test_ends_are_told_apart_down_to_the_record(world: World) -> None:
     assert [r.kind if r else "none" for r in kinds] == ["reject", "cancel", None, None, None]
 
 
+@pytest.mark.report("RA43", "RB83")
 def test_an_approval_is_bound_to_what_was_shown(world: World) -> None:
     """Rule 8: `seen` is the digest of the question; with it an answer to another one is refused."""
     _place, (one,) = world.asked(approval(amount=40))

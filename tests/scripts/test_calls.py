@@ -24,6 +24,7 @@ def last(world: World, place_name: str = "a") -> str:
     return world.run_address(world.place(place_name)).interrupts[-1].interrupt
 
 
+@pytest.mark.report("RA19")
 def test_a_late_click_does_not_approve_what_is_asked_now(world: World) -> None:
     """Rule 6: call 7 asks for 40, is approved, asks again for 400; a click on the first card names its sequence."""
     place, (_forty,) = world.asked(approval("c7", 40))
@@ -63,7 +64,7 @@ def test_a_collected_interrupt_still_counts_as_seen(world: World) -> None:
 
 @pytest.mark.parametrize("known", [True, False], ids=["by run and sequence", "by call"])
 def test_a_completion_that_comes_before_its_question_is_kept(world: World, known: bool) -> None:  # noqa: FBT001
-    """P5, F04, A1, A2, rule 10: the run is ready at once, with the answer in its hands."""
+    """P5, F04, RA1, RA2, rule 10: the run is ready at once, with the answer in its hands."""
     place, lease = world.started()
     run, seq = (place.run, 1) if known else ("", 0)
     assert world.answer_call("c1", Complete(value={"url": "x"}), run=run, seq=seq).code == "parked"
@@ -75,8 +76,9 @@ def test_a_completion_that_comes_before_its_question_is_kept(world: World, known
     assert world.client.exists(world.key("early", SESSION)) == 0
 
 
+@pytest.mark.report("RA2")
 def test_every_order_of_completion_and_pause_ends_ready(world: World) -> None:
-    """A2: before the start, between start and pause, after the pause: never lost, never twice."""
+    """RA2: before the start, between start and pause, after the pause: never lost, never twice."""
     for n, when in enumerate(("before", "between", "after")):
         place, call = world.place(f"run-{n}"), f"call-{n}"
         said = []
@@ -201,6 +203,7 @@ def test_an_early_cancel_cancels(world: World) -> None:
     assert (world.settled(last(world)), world.state(place)) == ("cancelled", "ready")
 
 
+@pytest.mark.report("RA27")
 def test_an_early_answer_whose_question_never_comes_is_reported(world: World) -> None:
     """Section 6: after its time it is reported (history and bell), never dropped in silence."""
     place, _lease = world.started()
@@ -239,17 +242,19 @@ def test_mode_first_takes_one_early_answer_and_reports_the_other(world: World) -
     assert "unmatched" in [e.event for e in world.history()]
 
 
+@pytest.mark.report("RA20")
 @pytest.mark.parametrize("question", [approval(), completion()])
 def test_the_same_call_of_another_session_is_another_call(world: World, question: Interrupt) -> None:
-    """P13, A20: an answer to a call id of one session settles nothing in another."""
+    """P13, RA20: an answer to a call id of one session settles nothing in another."""
     place, (one,) = world.asked(question)
     assert world.answer_call("c1", Approve(), session="other").code == "parked"
     assert world.answer_call("c1", Approve(), session="other", run=place.run, seq=1).code == "unknown"
     assert world.settled(one) == "open"
 
 
+@pytest.mark.report("RA1")
 def test_ten_thousand_answers_before_anybody_waits(world: World) -> None:
-    """A1: all are sent before any question is asked, then 157 runs ask 64 each; none is lost, every run is ready."""
+    """RA1: all are sent before any question is asked, then 157 runs ask 64 each; none is lost, every run is ready."""
     calls, places = [f"call-{n}" for n in range(64)], [world.place(f"run-{n}") for n in range(157)]
     until = world.now() + round(timedelta(minutes=9).total_seconds() * 1e6)
     said = answers.Said("op", Complete(value=0).kind, "mark", b"verdict", b"")

@@ -75,6 +75,7 @@ def test_a_sweeper_does_not_expire_what_was_superseded_meanwhile(world: World) -
     assert world.settled(a) == "superseded"
 
 
+@pytest.mark.report("RA29")
 @pytest.mark.parametrize(
     ("question", "why"),
     [
@@ -87,7 +88,7 @@ def test_a_sweeper_does_not_expire_what_was_superseded_meanwhile(world: World) -
 def test_what_expires_is_expired_and_says_by_which_policy(
     world: World, question: Interrupt, why: str
 ) -> None:
-    """F22 deny and cancel, A29: never a rejection, never an approval, nobody's answer."""
+    """F22 deny and cancel, RA29: never a rejection, never an approval, nobody's answer."""
     place, (one,) = world.asked(question)
     world.forward(hours=25)
     world.expire(one)
@@ -142,8 +143,9 @@ def test_policy_wait_keeps_the_question_open_beyond_its_deadline(world: World) -
     assert world.answer(one).code == "accepted"
 
 
+@pytest.mark.report("RA12")
 def test_an_expired_wait_eats_no_later_answer(world: World) -> None:
-    """A12: expire, ask again, answer: the dead one is out of every list and takes nothing."""
+    """RA12: expire, ask again, answer: the dead one is out of every list and takes nothing."""
     place, (one,) = world.asked(Interrupt.question("go on?"))
     world.forward(hours=25)
     world.expire(one)

@@ -47,6 +47,7 @@ def test_P15_R12_new_work_is_refused_and_nothing_is_written(world: World) -> Non
     assert world.snapshot() == {}
 
 
+@pytest.mark.report("RA51")
 def test_P15_R12_answers_resumes_pauses_and_ends_go_through(world: World) -> None:
     place, lease = world.started()
     other, (one,) = world.asked(approval("c9"), name="other")

@@ -14,6 +14,7 @@ from .snapshot import changed
 from .world import POOL, World, approval
 
 
+@pytest.mark.report("RA23")
 def test_a_late_worker_writes_nothing(world: World) -> None:
     """P6, rules 16 and 37, F19: its lease ran out, the run is another's; every write of its own is refused."""
     place, late = world.started()
@@ -46,6 +47,7 @@ def test_a_renewed_lease_is_not_reclaimed(world: World) -> None:
     assert world.state(place) == "leased"
 
 
+@pytest.mark.report("RA62")
 def test_the_fence_only_grows(world: World) -> None:
     """Rule 22: not by failing, dying, being sent back, or going on after a pause does a number come again."""
     place = world.place()

@@ -1,5 +1,7 @@
 """Open interrupts stand in a list for each queue, kind and tool; pages go over all of them."""
 
+import pytest
+
 from broker import AsyncBroker
 from broker._async.listing import open_page
 from broker.core.answers import Cancel
@@ -8,6 +10,7 @@ from broker.testing import RunningServer
 from .world import ANN, World, approval, completion
 
 
+@pytest.mark.report("RA47")
 async def test_a_page_passes_over_nothing_in_a_list_that_is_new(
     world: World, server: RunningServer, namespace: str
 ) -> None:

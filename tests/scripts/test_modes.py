@@ -50,6 +50,7 @@ def test_what_a_deadline_decided_for_others_is_superseded_too(world: World) -> N
     )
 
 
+@pytest.mark.report("RA27")
 def test_each_answer_makes_the_run_ready_and_none_is_lost(world: World) -> None:
     """P5, rules 25 and 26: an answer that comes while the worker works on another one is handed out after it."""
     place, (a, b, c) = world.asked(approval("c1"), approval("c2"), approval("c3"), mode=Mode.EACH)

@@ -90,6 +90,7 @@ def test_two_pauses_of_two_workers_do_not_both_count(world: World) -> None:
     assert changed(before, world.snapshot()) == []
 
 
+@pytest.mark.report("RB18")
 @shows_guard("replace")
 def test_new_input_on_a_paused_thread_replaces_only_where_it_is_said(world: World) -> None:
     """Decisions: another point while waiting is a conflict; with `replace` the old questions are superseded."""

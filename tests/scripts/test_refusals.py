@@ -162,10 +162,11 @@ def test_a_count_of_partitions_out_of_range_is_refused(server: RunningServer, pa
     assert fault.value.field == "partitions"
 
 
+@pytest.mark.report("RA20")
 async def test_ids_of_one_namespace_mean_nothing_in_another(
     server: RunningServer, setting: Setting, new_namespace: Callable[[], str]
 ) -> None:
-    """P13, A20: nothing is read, listed or settled across namespaces."""
+    """P13, RA20: nothing is read, listed or settled across namespaces."""
     async with AsyncBroker(server.url, namespace=new_namespace(), by=ANN) as other:
         assert (await other.inbox.answer(setting.gate, Approve())).code == "unknown"
         with pytest.raises(UnknownId):

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from broker.core.answers import Complete
 from broker.core.states import Mode
 from broker.store.commands import address, sweep
@@ -38,8 +40,9 @@ def whole_life(world: World, name: str = "a") -> str:
     return first
 
 
+@pytest.mark.report("RB16", "RB17")
 @shows_guard("retention")
-def test_B16_B17_all_records_of_a_closed_run_go_together(world: World) -> None:
+def test_RB16_RB17_all_records_of_a_closed_run_go_together(world: World) -> None:
     """Rule 14: not a minute before their time, and then all of them. Off: guard `retention` of collect.lua."""
     whole_life(world)
     world.forward(minutes=59)
@@ -64,6 +67,7 @@ def test_nothing_of_a_run_stays_behind(world: World) -> None:
     assert kinds(world) <= INDEXES
 
 
+@pytest.mark.report("RB17")
 def test_open_and_dead_runs_are_never_collected(world: World) -> None:
     """Section 6: a record of a run that is not closed has no expiry at all."""
     waiting, _ids = world.asked(approval("c1", expires_in=None), name="waiting")
@@ -101,6 +105,7 @@ def test_history_is_trimmed_entry_by_entry(world: World) -> None:
     assert world.state(place) == "ready"
 
 
+@pytest.mark.report("RA54")
 def test_a_long_history_is_trimmed_in_bounded_steps(world: World) -> None:
     place = world.place()
     world.start(place)

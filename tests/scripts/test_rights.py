@@ -142,6 +142,7 @@ def test_a_worker_pauses_reads_its_verdicts_and_goes_on(world: World, own: Serve
     assert world.state(place) == "withdrawn"
 
 
+@pytest.mark.report("RB27")
 def test_no_script_lets_a_worker_decide(world: World, own: ServerProcess) -> None:
     """P13: every script call that a decider would make is refused as a whole, whichever script it is sent with."""
     worker = worker_of(world, own)
@@ -231,6 +232,7 @@ def test_a_mark_without_its_verdict_is_not_believed(world: World, own: ServerPro
         assert ":verdict:" in found.problem
 
 
+@pytest.mark.report("RA43", "RB27")
 def test_an_approval_does_not_follow_a_question_that_is_changed_after_it(
     world: World, own: ServerProcess
 ) -> None:

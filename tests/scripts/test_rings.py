@@ -1,5 +1,7 @@
 """Doorbells change nothing and prove nothing; what is lost is rung again."""
 
+import pytest
+
 from broker.store.commands import address, sweep, wakes
 
 from .rows.sweeps import GROUP, handed_out, unread
@@ -104,6 +106,7 @@ def test_ready_bells_are_no_more_than_ready_runs(world: World) -> None:
     assert world.bells()["ready"] == bells + 5
 
 
+@pytest.mark.report("RA56")
 def test_bells_carry_the_address_and_no_payload(world: World) -> None:
     """Decisions: an entry holds the few fields needed for routing; P13: payloads and secrets are not among them."""
     _place, (one,) = world.asked(approval(message="canary-7f3a", payload={"card": "canary-7f3a"}))

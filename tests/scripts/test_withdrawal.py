@@ -91,8 +91,9 @@ def test_a_dead_run_stays_interrupted(world: World) -> None:
     assert active(world) == []
 
 
+@pytest.mark.report("RA20")
 def test_two_sessions_do_not_see_each_other(world: World) -> None:
-    """P13, A20: marks, histories and calls of one session are not those of another."""
+    """P13, RA20: marks, histories and calls of one session are not those of another."""
     place, lease = world.started("a", session="other")
     world.ask(lease, approval("c1"))
     mine, _ids = world.asked(approval("c1"))

@@ -140,6 +140,7 @@ def drop_connections(lab: Lab) -> None:
     lab.client.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
 
 
+@pytest.mark.report("RA59")
 @pytest.mark.parametrize(
     "lose",
     [destroy_groups, delete_streams, trim_streams, forget_scripts, forget_everything, restart, kill_and_start,
@@ -179,6 +180,7 @@ async def test_P9_R11_what_is_open_is_rung_again_within_two_periods(
     lab.client.close()
 
 
+@pytest.mark.report("RB74")
 async def test_P9_R11_a_run_whose_bell_is_lost_is_found(lab: Lab) -> None:
     for n in range(1, 5):
         forget_who_waits(lab)

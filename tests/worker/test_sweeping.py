@@ -235,6 +235,7 @@ def keys(server: RunningServer, namespace: str) -> set[str]:
         return {key.decode() for key in client.scan_iter(f"{{{namespace}*", count=1000)}
 
 
+@pytest.mark.report("RA56")
 async def test_bells_are_trimmed_and_nobody_owes_what_is_gone(
     timed: AsyncBroker,
     sweeper: Sweeper,
@@ -280,7 +281,8 @@ async def test_P9_one_sweep_a_period_after_a_loss_rings_again(
         assert client.xlen(p.key("interrupts")) == 1  # and not at every sweep
 
 
-async def test_B74_P9_the_second_sweep_that_sees_a_ready_run_wakes_its_workers(
+@pytest.mark.report("RB42", "RB74")
+async def test_RB74_P9_the_second_sweep_that_sees_a_ready_run_wakes_its_workers(
     timed: AsyncBroker, sweeper: Sweeper, server: RunningServer, namespace: str
 ) -> None:
     """Off: `_ring_ready`."""

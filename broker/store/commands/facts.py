@@ -96,6 +96,7 @@ class RunRow:
     lease_until: datetime | None = None
     ready_at: datetime | None = None
     since: datetime | None = None
+    """When it was put into the list of those that are ready, the last time."""
     is_timed: bool = False
     problem: str | None = None
 
@@ -128,7 +129,7 @@ def _row(p: Partition, run: str, values: Any, timed: Any) -> RunRow:
         return RunRow(
             run, f.text("session"), Pool(f.text("queue"), f.text("agent"), f.text("build")), f.word("state", RunState),
             f.number("seq"), f.word("mode", Mode) if f.text("mode") else Mode.ALL, tuple(f.text("ids").split()),
-            f.moment("lease_until"), f.moment("ready_at"), f.moment("suspended") or f.moment("created"),
+            f.moment("lease_until"), f.moment("ready_at"), f.moment("offered") or f.moment("created"),
             timed is not None and not isinstance(timed, Exception),
         )  # fmt: skip
     except Corrupt as broken:

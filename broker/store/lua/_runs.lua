@@ -36,6 +36,8 @@ end
 -- Puts a run that is ready into the list its workers take from: by priority, then by age.
 local function offer(r)
   local f, pool = r.f, pool_of(r)
+  f.offered = NOW
+  touch(r)
   place(SEG.ready, pool, r.id, int(next_number() - tonumber(f.priority or '0') * 4398046511104))
   place(SEG.pools, nil, pool)
   ring_ready(r)

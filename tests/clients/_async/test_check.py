@@ -95,6 +95,17 @@ async def test_ready_runs_are_told_by_pool(timed: AsyncBroker, clock: Clock) -> 
     assert (await timed.check(within=timedelta(hours=1))).ok
 
 
+async def test_a_run_is_late_by_the_time_since_when_it_is_ready(timed: AsyncBroker, clock: Clock) -> None:
+    """People took half an hour, and workers have had no time yet. Off: `offered` in _runs.lua."""
+    await timed._link.run(sweeps(timed))
+    await timed._link.run(works(timed))
+    clock.advance(-timedelta(minutes=40))
+    paused = await timed.suspend("support", refund(), session="s")
+    clock.advance(timedelta(minutes=40))
+    await timed.inbox.answer(paused.interrupt_ids[0], Approve())
+    assert (await timed.check()).ok
+
+
 async def test_dead_runs_are_listed_and_not_held_against_it(broker: AsyncBroker) -> None:
     started = await broker.start("support", session="s")
     async with broker.take(started.run_id or "") as run:
@@ -120,6 +131,7 @@ async def test_records_that_cannot_be_read(broker: AsyncBroker) -> None:
     assert len(unreadable) == 3
 
 
+@pytest.mark.report("RB42")
 async def test_what_does_not_fit_together(broker: AsyncBroker) -> None:
     """Settled and not resumed; open and closed; marked and closed; leased without an end."""
     await broker._link.run(sweeps(broker))

@@ -130,11 +130,13 @@ async def test_where_nobody_answers(tmp_path: Path) -> None:
     await nobody.aclose()
 
 
+@pytest.mark.report("RA58")
 async def test_a_server_that_would_delete_pauses_is_refused(start_server: Start) -> None:
     with pytest.raises(UnsuitableServer, match=r"allkeys-lru.*noeviction"):
         await AsyncBroker(start_server({"maxmemory-policy": "allkeys-lru"}).url).open()
 
 
+@pytest.mark.report("RA58")
 async def test_a_server_that_may_delete_pauses_is_reported(
     start_server: Start, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -233,6 +233,7 @@ def small(server: RunningServer, namespace: str) -> AsyncBroker:
     return AsyncBroker(server.url, namespace=namespace, settings=settings, rendering=MOVABLE)
 
 
+@pytest.mark.report("RA50")
 async def test_a_long_journal_is_warned_about_and_then_refused(
     small: AsyncBroker, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:

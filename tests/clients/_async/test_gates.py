@@ -126,7 +126,8 @@ async def test_a_call_that_was_not_agreed_to_says_who_and_why(agent: Agent, bank
     assert (await agent.result(), bank.paid) == ([said], [])
 
 
-async def test_B80_an_expired_call_says_that_nobody_answered(agent: Agent, bank: Bank) -> None:
+@pytest.mark.report("RB80")
+async def test_RB80_an_expired_call_says_that_nobody_answered(agent: Agent, bank: Bank) -> None:
     """Expiry is never reported as a rejection. Off: `_ended` of entries.py, with one text for all ends."""
     await agent.start()
     (record,) = (await agent.asked()).values()
@@ -164,7 +165,8 @@ async def test_a_message_that_cannot_be_made_hides_no_question(timed: AsyncBroke
     assert await agent.start() is RunState.WAITING
 
 
-async def test_B05_B32_B37_two_calls_of_one_tool_take_two_decisions(
+@pytest.mark.report("RB5", "RB32", "RB37")
+async def test_RB5_RB32_RB37_two_calls_of_one_tool_take_two_decisions(
     timed: AsyncBroker, clock: Clock, bank: Bank
 ) -> None:
     """A13: and each gets its own, and the run goes on after both. Off: guard `complete` without its condition."""
@@ -179,7 +181,8 @@ async def test_B05_B32_B37_two_calls_of_one_tool_take_two_decisions(
     assert (await agent.result())[0] == "paid 40"
 
 
-async def test_B01_a_second_equal_call_asks_again(timed: AsyncBroker, clock: Clock, bank: Bank) -> None:
+@pytest.mark.report("RB1")
+async def test_RB1_a_second_equal_call_asks_again(timed: AsyncBroker, clock: Clock, bank: Bank) -> None:
     """Identity is never a content hash: what was approved before was another call. Off: `gate` of begin.lua."""
     turns = ([call("c1", "pay", amount=40)], [call("c2", "pay", amount=40)])
     agent = Agent(timed, clock, talking(*turns, tools=[bank.tool]))
@@ -224,8 +227,9 @@ async def test_a_call_asks_before_it_runs_whatever_the_model_repeats(agent: Agen
     assert bank.paid == []
 
 
+@pytest.mark.report("RA43", "RB30", "RB83")
 @pytest.mark.row("A28")
-async def test_B30_B83_other_arguments_after_the_decision_run_nothing(
+async def test_RB30_RB83_other_arguments_after_the_decision_run_nothing(
     timed: AsyncBroker, clock: Clock, bank: Bank
 ) -> None:
     """A28: dead, with both digests; the model answered otherwise. Off: guards `question-digest` and `gate-digest`."""
@@ -264,7 +268,8 @@ async def test_a_run_sent_back_with_the_right_arguments_goes_on(
     assert bank.paid == [(40, "ada")]
 
 
-async def test_B28_a_tool_that_is_gone_leaves_its_decision(agent: Agent, bank: Bank) -> None:
+@pytest.mark.report("RB28")
+async def test_RB28_a_tool_that_is_gone_leaves_its_decision(agent: Agent, bank: Bank) -> None:
     """A18: refused with an error that says so; a worker that has the tool goes on. Off: `RosterMismatch`."""
     await agent.start()
     await agent.answer("c1", Approve())

@@ -86,6 +86,7 @@ def agent(timed: AsyncBroker, clock: Clock, studio: Studio) -> Agent:
     return Agent(timed, clock, talking([call("c1", "render", prompt="a cat")], tools=[studio.tool]))
 
 
+@pytest.mark.report("RB29")
 async def test_a_job_is_known_before_it_starts_and_its_handle_after(
     agent: Agent, studio: Studio, records: Records
 ) -> None:
@@ -125,7 +126,8 @@ async def test_a_tool_may_change_what_it_is_given_and_no_record_changes_with_it(
     assert action.arguments == {"scenes": ["a cat"]}
 
 
-async def test_B62_a_completion_counts_once(agent: Agent, studio: Studio) -> None:
+@pytest.mark.report("RB62")
+async def test_RB62_a_completion_counts_once(agent: Agent, studio: Studio) -> None:
     """A15: the second one is told who was first; the same one again is a repeat; also when the run has gone on.
 
     Off: guard `decided` of answer.lua.
@@ -251,7 +253,8 @@ async def test_a_failure_to_start_does_not_undo_a_completion(
     assert await agent.result() == ["v-9"]
 
 
-async def test_B45_a_job_that_does_not_start_has_failed(
+@pytest.mark.report("RB45")
+async def test_RB45_a_job_that_does_not_start_has_failed(
     timed: AsyncBroker, clock: Clock, studio: Studio
 ) -> None:
     """It waits for nobody. Off: a failure of a long-running tool taken for `Pending` (`Calling._made`)."""
@@ -309,7 +312,8 @@ async def test_a_handle_may_be_null(timed: AsyncBroker, clock: Clock, studio: St
     assert len(studio.jobs) == 1
 
 
-async def test_B35_a_gated_job_waits_twice(
+@pytest.mark.report("RB35")
+async def test_RB35_a_gated_job_waits_twice(
     timed: AsyncBroker, clock: Clock, studio: Studio, records: Records
 ) -> None:
     """A17: confirmation, completion, resolved. Off: `after` of begin.lua without `long`."""
@@ -328,7 +332,8 @@ async def test_B35_a_gated_job_waits_twice(
     assert (await agent.result(), len(studio.jobs)) == (["v-9"], 1)
 
 
-async def test_B41_B46_several_jobs_of_one_turn_resume_it_once(
+@pytest.mark.report("RB41", "RB46")
+async def test_RB41_RB46_several_jobs_of_one_turn_resume_it_once(
     timed: AsyncBroker, clock: Clock, studio: Studio
 ) -> None:
     """A27: results are stored as they come, and the run goes on after the last.

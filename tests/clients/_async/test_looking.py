@@ -25,6 +25,7 @@ from tests.clock import Clock
 from ._runtime import begin, result, together
 
 
+@pytest.mark.report("RA45", "RA47")
 async def test_open_interrupts_are_listed_by_age_in_pages(broker: AsyncBroker) -> None:
     asked = [(await broker.suspend("support", refund(n), session=f"s{n}")).interrupt_ids[0] for n in range(7)]
     seen: list[str] = []

@@ -82,7 +82,8 @@ async def test_a_run_id_must_be_of_the_session(broker: AsyncBroker) -> None:
         await broker.suspend("support", refund(), session="s", run_id=started.run_id)
 
 
-async def test_B49_a_leased_run_pauses_and_goes_on_with_the_answers(broker: AsyncBroker) -> None:
+@pytest.mark.report("RB49")
+async def test_RB49_a_leased_run_pauses_and_goes_on_with_the_answers(broker: AsyncBroker) -> None:
     """State and answers come together. Off: `state` not written by suspend.lua."""
     started = await broker.start("support", session="s")
     async with broker.take(started.run_id) as run:

@@ -61,7 +61,8 @@ TURN = [
 ]
 
 
-async def test_B38_a_turn_pauses_once(timed: AsyncBroker, clock: Clock, desk: Desk) -> None:
+@pytest.mark.report("RB38")
+async def test_RB38_a_turn_pauses_once(timed: AsyncBroker, clock: Clock, desk: Desk) -> None:
     """Three gated and one ungated: one suspension, and the ungated one is done once.
 
     Off: end.lua that records nothing.

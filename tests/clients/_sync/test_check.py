@@ -96,6 +96,17 @@ def test_ready_runs_are_told_by_pool(timed: Broker, clock: Clock) -> None:
     assert (timed.check(within=timedelta(hours=1))).ok
 
 
+def test_a_run_is_late_by_the_time_since_when_it_is_ready(timed: Broker, clock: Clock) -> None:
+    """People took half an hour, and workers have had no time yet. Off: `offered` in _runs.lua."""
+    timed._link.run(sweeps(timed))
+    timed._link.run(works(timed))
+    clock.advance(-timedelta(minutes=40))
+    paused = timed.suspend("support", refund(), session="s")
+    clock.advance(timedelta(minutes=40))
+    timed.inbox.answer(paused.interrupt_ids[0], Approve())
+    assert (timed.check()).ok
+
+
 def test_dead_runs_are_listed_and_not_held_against_it(broker: Broker) -> None:
     started = broker.start("support", session="s")
     with broker.take(started.run_id or "") as run:
@@ -121,6 +132,7 @@ def test_records_that_cannot_be_read(broker: Broker) -> None:
     assert len(unreadable) == 3
 
 
+@pytest.mark.report("RB42")
 def test_what_does_not_fit_together(broker: Broker) -> None:
     """Settled and not resumed; open and closed; marked and closed; leased without an end."""
     broker._link.run(sweeps(broker))

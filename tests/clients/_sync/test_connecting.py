@@ -129,11 +129,13 @@ def test_where_nobody_answers(tmp_path: Path) -> None:
     nobody.close()
 
 
+@pytest.mark.report("RA58")
 def test_a_server_that_would_delete_pauses_is_refused(start_server: Start) -> None:
     with pytest.raises(UnsuitableServer, match=r"allkeys-lru.*noeviction"):
         Broker(start_server({"maxmemory-policy": "allkeys-lru"}).url).open()
 
 
+@pytest.mark.report("RA58")
 def test_a_server_that_may_delete_pauses_is_reported(
     start_server: Start, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -234,6 +234,7 @@ def small(server: RunningServer, namespace: str) -> Broker:
     return Broker(server.url, namespace=namespace, settings=settings, rendering=MOVABLE)
 
 
+@pytest.mark.report("RA50")
 def test_a_long_journal_is_warned_about_and_then_refused(
     small: Broker, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:

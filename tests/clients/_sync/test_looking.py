@@ -26,6 +26,7 @@ from tests.clock import Clock
 from ._runtime import begin, result, together
 
 
+@pytest.mark.report("RA45", "RA47")
 def test_open_interrupts_are_listed_by_age_in_pages(broker: Broker) -> None:
     asked = [(broker.suspend("support", refund(n), session=f"s{n}")).interrupt_ids[0] for n in range(7)]
     seen: list[str] = []

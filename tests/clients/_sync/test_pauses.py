@@ -83,7 +83,8 @@ def test_a_run_id_must_be_of_the_session(broker: Broker) -> None:
         broker.suspend("support", refund(), session="s", run_id=started.run_id)
 
 
-def test_B49_a_leased_run_pauses_and_goes_on_with_the_answers(broker: Broker) -> None:
+@pytest.mark.report("RB49")
+def test_RB49_a_leased_run_pauses_and_goes_on_with_the_answers(broker: Broker) -> None:
     """State and answers come together. Off: `state` not written by suspend.lua."""
     started = broker.start("support", session="s")
     with broker.take(started.run_id) as run:

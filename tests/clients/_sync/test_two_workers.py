@@ -40,8 +40,9 @@ class Slow:
         return "from the one that went on"
 
 
+@pytest.mark.report("RA23")
 @pytest.mark.parametrize("how", [tool(), gated, tool(on_doubt=Doubt.ASK)], ids=["inline", "gated", "asking"])
-def test_A23_the_older_worker_records_nothing(timed: Broker, clock: Clock, how: Any) -> None:
+def test_RA23_the_older_worker_records_nothing(timed: Broker, clock: Clock, how: Any) -> None:
     """Rule 16, X5: it wakes when another one has gone on; its result and all it does after that are refused.
 
     Off: `holds` of the prelude, true for whoever asks.

@@ -49,6 +49,7 @@ async def test_X9_each_question_has_its_own_policy_and_none_approves_unasked(
     assert approved == ["approve"]
 
 
+@pytest.mark.report("RA30")
 @pytest.mark.row("X9")
 async def test_X9_an_escalation_asks_the_next_one_and_in_the_end_says_no(
     broker: AsyncBroker, clock: Clock, sweep: Sweep

@@ -38,6 +38,7 @@ def interrupts(event: agui.RunFinished | agui.RunError) -> list[dict[str, Any]]:
     return [one.to_json() for one in event.outcome.interrupts]
 
 
+@pytest.mark.report("RB84")
 @pytest.mark.row("G23")
 async def test_G23_while_something_is_open_the_end_is_an_interrupt_with_the_same_id(
     broker: AsyncBroker, threads: agui.AsyncThreads

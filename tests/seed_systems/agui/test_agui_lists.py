@@ -30,6 +30,7 @@ def refusal(came: agui.Plan | agui.Refusal) -> tuple[str, tuple[str, ...]]:
     return came.code.value, came.ids
 
 
+@pytest.mark.report("RB20")
 @pytest.mark.row("G10")
 async def test_G10_a_list_with_a_gap_is_refused_naming_it_and_changes_nothing(
     broker: AsyncBroker, threads: agui.AsyncThreads
@@ -180,6 +181,7 @@ async def test_G13_the_very_moment_is_too_late(broker: AsyncBroker, threads: agu
         assert agui.plan(request(entry(mine, YES)), then).ok is ok
 
 
+@pytest.mark.report("RB64")
 @pytest.mark.row("G21")
 async def test_G21_input_without_a_list_is_refused_while_something_is_open(
     broker: AsyncBroker, threads: agui.AsyncThreads

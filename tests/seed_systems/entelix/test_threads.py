@@ -54,6 +54,7 @@ def cli(url: str, namespace: str, *words: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
+@pytest.mark.report("RB10")
 @pytest.mark.row("E2", "E16")
 async def test_E16_a_fresh_process_lists_what_waits_with_kind_and_payload(
     broker: AsyncBroker, server: RunningServer, namespace: str
