@@ -92,7 +92,7 @@ def agent_of(scenario: str, world: World) -> Agent:
     def ask(about: str, tool_context: ToolContext) -> dict[str, Any]:
         """Asks a person."""
         said = tool_context.interrupt("question", REASONS.get(about, about))
-        return {"status": "success", "content": [{"json": {"said": said.get("payload", said["text"])}}]}
+        return {"status": "success", "content": [{"json": {"said": said["refused"] or said["value"]}}]}
 
     def gate(event: BeforeToolCallEvent) -> None:
         if event.tool_use["name"] == "pay":
