@@ -3,6 +3,8 @@
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import timedelta
+from importlib import import_module
+from pathlib import Path
 from typing import Any, Final
 
 from google.adk.agents import BaseAgent, LlmAgent, ParallelAgent
@@ -20,34 +22,45 @@ PACKAGES = ("google-adk",)
 CANNOT: Mapping[str, str] = {}
 ALONE: Mapping[str, Alone] = {}
 PAGE: Final = recipe("google-adk", "adk_runs")
+for late in ("flows.llm_flows.auto_flow", "workflow._workflow", "workflow._llm_agent_wrapper"):
+    import_module(f"google.adk.{late}")  # at its first run otherwise: three seconds for each child
 
 Call = tuple[str, dict[str, Any], str]
 GIVEN: Final = {"amount": "given"}
 """Arguments that are those of the run's input."""
 PAY: Final[Call] = ("pay", GIVEN, "c1")
+HAND_ON: Final = [("transfer_to_agent", {"agent_name": "cashier"}, "t1")]
 TURNS: Final[dict[str, tuple[list[Call], ...]]] = {
     "in_a_row": ([PAY], [("pay", GIVEN, "c2")]),
     "three": ([("pay", {"amount": amount}, f"c{amount}") for amount in (1, 2, 3)],),
     "mixed": ([("look", {}, "c0"), PAY, ("render", {"scene": "sea"}, "c2")],),
     "jobs": ([("render", {"scene": scene}, scene) for scene in ("sea", "sky")],),
-    "jobs_in_a_row": ([("render", {"scene": "sea"}, "c1")], [("render", {"scene": "sky"}, "c2")]),
+    "handed_on": ([PAY],),
+    "jobs_handed_on": ([("render", {"scene": "sea"}, "c1")], [("render", {"scene": "sky"}, "c2")]),
     "external": ([("render", {"scene": "sea"}, "c1")],),
+    "bare": ([("close", {}, "c1")],),
     "invalid": ([("render", {}, "c1")],),
-    "question": ([("ask", {"about": "colour"}, "c1")],),
     "large": ([("big", {}, "c1")],),
 }
 
 
 class Script(BaseLlm):
-    """Makes the calls of each turn in order, by what it is shown, and then says what they came to."""
+    """Makes the calls of each turn in order, by what it is shown, and then says what they came to.
+
+    Each time that it is asked is a line of `log`.
+    """
 
     model: str = "script"
     turns: tuple[list[Call], ...] = ()
-    last: bool = True
+    is_silent: bool = False
+
+    log: Path
 
     async def generate_content_async(
-        self, llm_request: LlmRequest, stream: bool = False,
+        self, llm_request: LlmRequest, stream: bool = False,  # noqa: ARG002, FBT001, FBT002 - as its base has it
     ) -> AsyncGenerator[LlmResponse]:  # fmt: skip
+        with self.log.open("a") as file:
+            file.write("asked\n")
         parts = [part for content in llm_request.contents for part in content.parts or []]
         said = [part.function_response.response for part in parts if part.function_response]
         results = [one.get("result", one.get("error", one)) for one in said]
@@ -55,19 +68,14 @@ class Script(BaseLlm):
         begins = 0
         for turn in self.turns:
             if len(results) == begins:
-                yield answer(
-                    *(
-                        Part(
-                            function_call=FunctionCall(
-                                name=name, args=given if args == GIVEN else args, id=call_id
-                            )
-                        )
-                        for name, args, call_id in turn
-                    )
-                )
+                calls = [
+                    FunctionCall(name=name, args=given if args == GIVEN else args, id=call_id)
+                    for name, args, call_id in turn
+                ]
+                yield answer(*[Part(function_call=call) for call in calls])
                 return
             begins += len(turn)
-        yield answer(*[Part(text=json.dumps(results) + "\n")] * self.last)
+        yield answer(*[] if self.is_silent else [Part(text=json.dumps(results) + "\n")])
 
 
 def answer(*parts: Part) -> LlmResponse:
@@ -88,13 +96,14 @@ def tools_of(world: World) -> dict[str, Any]:
         world.effect("look", None, "")
         return "seen"
 
-    def render(scene: str) -> dict[str, str]:
+    def render(scene: str) -> None:
         """Begins a job."""
         world.effect("render", scene, "")
-        return {"ticket": "j-1"}
 
-    def ask(about: str) -> None:
-        """Asks a person."""
+    def close(tool_context: ToolContext) -> str:
+        """Takes no arguments."""
+        world.effect("close", None, tool_context.tool_confirmation.payload["key"])
+        return "closed"
 
     def big(tool_context: ToolContext) -> str:
         """Asks with more than can be stored."""
@@ -103,28 +112,27 @@ def tools_of(world: World) -> dict[str, Any]:
 
     return {
         "pay": FunctionTool(pay, require_confirmation=True), "look": FunctionTool(look), "big": FunctionTool(big),
-        "render": LongRunningFunctionTool(render), "ask": LongRunningFunctionTool(ask),
+        "render": LongRunningFunctionTool(render), "close": FunctionTool(close, require_confirmation=True),
     }  # fmt: skip
 
 
 def agent_of(scenario: str, world: World) -> BaseAgent:
     """The agent of a scenario."""
     tools = tools_of(world)
-    if scenario == "nested":
-        return ParallelAgent(
-            name="payer",
-            sub_agents=[
-                LlmAgent(
-                    name=f"inner{amount}",
-                    model=Script(turns=([("pay", {"amount": amount}, "c1")],)),
-                    tools=[tools["pay"]],
-                )
-                for amount in (1, 2)
-            ],
-        )
-    subs: Sequence[BaseAgent] = ()
-    turns = TURNS.get(scenario, ([PAY],))
-    return LlmAgent(name="payer", model=Script(turns=turns), tools=[*tools.values()], sub_agents=[*subs])
+
+    def one(name: str, *turns: list[Call], some: Sequence[str] = tuple(tools), **more: Any) -> LlmAgent:
+        script = Script(turns=turns, is_silent=scenario == "silent", log=world.folder / "model")
+        return LlmAgent(name=name, model=script, tools=[tools[tool] for tool in some], **more)
+
+    match scenario:
+        case "nested":
+            inner = [one(f"inner{amount}", [("pay", {"amount": amount}, "c1")]) for amount in (1, 2)]
+            return ParallelAgent(name="payer", sub_agents=inner)
+        case "handed_on" | "jobs_handed_on":
+            inside = one("cashier", *TURNS[scenario])
+            return one("payer", HAND_ON, some=(), sub_agents=[inside])
+        case _:
+            return one("payer", *TURNS.get(scenario, ([PAY],)))
 
 
 class Payer(PAGE.ResumableAdk):  # type: ignore[name-defined]
