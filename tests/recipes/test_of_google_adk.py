@@ -24,6 +24,7 @@ from tests.adapters.test_cases import (  # noqa: F401 - collected here: the same
     test_three_at_once,
     test_too_large,
     test_unknown_id,
+    test_unserializable,
     test_wrong_kind,
 )
 
@@ -113,7 +114,7 @@ async def test_B45_nobody_is_asked_for_the_result_of_a_job_that_did_not_begin(st
     """The model is told what was wrong with its call, and the run goes on."""
     run_id = await stage.start()
     stage.worker("invalid")
-    done = await stage.ended(run_id)
+    done = await stage.when(run_id, RunState.FINISHED, RunState.DEAD, RunState.WAITING)
     assert done.state is RunState.FINISHED, done.errors
     assert "scene" in done.result[0]
     assert (done.seq, stage.world.effects) == (0, [])

@@ -39,6 +39,7 @@ TURNS: Final[dict[str, tuple[list[Call], ...]]] = {
     "jobs_handed_on": ([("render", {"scene": "sea"}, "c1")], [("render", {"scene": "sky"}, "c2")]),
     "external": ([("render", {"scene": "sea"}, "c1")],),
     "bare": ([("close", {}, "c1")],),
+    "unserializable": ([("odd", {}, "c1")],),
     "invalid": ([("render", {}, "c1")],),
     "large": ([("big", {}, "c1")],),
 }
@@ -105,6 +106,12 @@ def tools_of(world: World) -> dict[str, Any]:
         world.effect("close", None, tool_context.tool_confirmation.payload["key"])
         return "closed"
 
+    def odd(tool_context: ToolContext) -> str:
+        """Asks, and puts into the session what cannot be stored."""
+        tool_context.state["function"] = print
+        tool_context.request_confirmation(hint="odd?")
+        return "asked"
+
     def big(tool_context: ToolContext) -> str:
         """Asks with more than can be stored."""
         tool_context.request_confirmation(payload="x" * 20_000_000)
@@ -112,6 +119,7 @@ def tools_of(world: World) -> dict[str, Any]:
 
     return {
         "pay": FunctionTool(pay, require_confirmation=True), "look": FunctionTool(look), "big": FunctionTool(big),
+        "odd": FunctionTool(odd),
         "render": LongRunningFunctionTool(render), "close": FunctionTool(close, require_confirmation=True),
     }  # fmt: skip
 
