@@ -127,6 +127,13 @@ async def test_B47_a_question_has_the_id_of_the_call_and_keeps_that_of_the_confi
     assert str(asked.interrupt.metadata["confirmation"]).startswith("adk-")
 
 
+async def test_the_result_is_what_the_agent_says_last(stage: Stage) -> None:
+    """It says something before each of its calls."""
+    run = await stage.paused("looks_then", TEN)
+    await stage.answer_all(run, [Approve()])
+    assert (await ended(stage, run, "looks_then")).result == ["paid 10", "seen"]
+
+
 async def test_a_tool_without_arguments_is_asked_about(stage: Stage) -> None:
     run = await stage.paused("bare")
     await stage.answer_all(run, [Approve()])

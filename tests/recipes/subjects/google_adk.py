@@ -33,6 +33,7 @@ HAND_ON: Final = [("transfer_to_agent", {"agent_name": "cashier"}, "t1")]
 TURNS: Final[dict[str, tuple[list[Call], ...]]] = {
     "in_a_row": ([PAY], [("pay", GIVEN, "c2")]),
     "three": ([("pay", {"amount": amount}, f"c{amount}") for amount in (1, 2, 3)],),
+    "looks_then": ([PAY], [("look", {}, "c2")]),
     "mixed": ([("look", {}, "c0"), PAY, ("render", {"scene": "sea"}, "c2")],),
     "jobs": ([("render", {"scene": scene}, scene) for scene in ("sea", "sky")],),
     "handed_on": ([PAY],),
@@ -73,7 +74,7 @@ class Script(BaseLlm):
                     FunctionCall(name=name, args=given if args == GIVEN else args, id=call_id)
                     for name, args, call_id in turn
                 ]
-                yield answer(*[Part(function_call=call) for call in calls])
+                yield answer(Part(text="One moment."), *[Part(function_call=call) for call in calls])
                 return
             begins += len(turn)
         yield answer(*[] if self.is_silent else [Part(text=json.dumps(results) + "\n")])
