@@ -17,7 +17,7 @@ from .._async.client import AsyncBroker
 from .._async.link import Link
 from .._async.run import Run
 from .._async.runs import Runs
-from ..core.answers import Answer
+from ..core.answers import Answer, Approve, Edit
 from ..core.digest import canonical_json, content_digest
 from ..core.entries import Result
 from ..core.kinds import ApprovalPending
@@ -112,6 +112,23 @@ class Answered:
     def text(self) -> str:
         """What a model is told of it: who refused and why, that nobody answered, or the value that was given."""
         return self.told.message()
+
+    def to_json(self) -> dict[str, JSON]:
+        """The answer as a map that a framework can carry to its tool.
+
+        `refused` is why not, as a model is told, and None where it may go on: with `arguments` (edited, or as shown) or
+        with the `value` that was given. `key` makes a repeat harmless, `by` says who it was.
+        """
+        allowed = isinstance(self.answer, Approve | Edit)
+        action = self.interrupt.action
+        shown = None if action is None else action.arguments
+        return {
+            "refused": None if allowed or self.told.failure is None else self.text,
+            "arguments": self.answer.arguments if isinstance(self.answer, Edit) else shown,
+            "value": self.told.value,
+            "key": self.key,
+            "by": None if self.resolution.by is None else self.resolution.by.id,
+        }
 
 
 class Framework(Protocol):
