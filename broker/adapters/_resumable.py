@@ -18,18 +18,21 @@ from ._contract import Answered, Described, Finished, Outcome, Parked, drive, pa
 class Resumable(ABC):
     """An agent whose runs park by themselves, and that any worker goes on with: `worker.add("support", support)`.
 
-    `resumable` of its adapter makes it. `builds` are those whose paused runs a worker with it is given.
+    `resumable` of its adapter makes it; for a framework without an adapter, a class of one's own gives `start`,
+    `resume` and `read_back`. `about` says what its states are of. `builds` are those whose paused runs a worker with it
+    is given: that of `about`, and those in `accepts`.
     """
 
     def __init__(
-        self, about: Described, accepts: Sequence[str], question: Mapping[str, Any], options: Mapping[str, Any]
+        self, about: Described, accepts: Sequence[str] = (), question: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         check_name("name", about.agent)
         self.described: Described = about
         self.accepts: tuple[str, ...] = tuple(check_name("accepts", one) for one in accepts)
         self.builds: tuple[str, ...] = (about.build, *self.accepts)
-        self._question = dict(question)
-        self._options = dict(options)
+        self._question = dict(question or {})
+        self._options = dict(options or {})
 
     async def __call__(self, run: Run[Any]) -> JSON:
         """The result of a leased run, for a worker. Raises `Paused` when it has parked.

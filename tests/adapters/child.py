@@ -27,7 +27,7 @@ class Child:
         self._log = Path(options["folder"]) / f"log-{os.urandom(4).hex()}"
         self._log.touch()
         context = get_context("forkserver")
-        context.set_forkserver_preload([__name__, f"tests.adapters.subjects.{options['subject']}"])
+        context.set_forkserver_preload([__name__, module_of(options["subject"])])
         self._process = context.Process(target=run, args=(options, str(self._log)), daemon=True)
         self._process.start()
 
@@ -70,9 +70,14 @@ def run(options: dict[str, Any], log: str) -> None:
     worker.run()
 
 
+def module_of(name: str) -> str:
+    """The module of a subject: an adapter's, by its name, or any other's, by its path."""
+    return name if "." in name else f"tests.adapters.subjects.{name}"
+
+
 def subject_named(name: str) -> Subject:
-    """The subject of an adapter."""
-    return subject_of(import_module(f"tests.adapters.subjects.{name}"))
+    """The subject of an adapter or a recipe."""
+    return subject_of(import_module(module_of(name)))
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ NAMESPACES = ("airline", "tutorial", "default", "studio")
 LIVE = tuple(
     page
     for page in PAGES
-    if "<!-- adapter: " not in text_of(page)
+    if not any(f"<!-- {kind}: " in text_of(page) for kind in ("adapter", "recipe"))
     and any(any(fences(text_of(page), kind)) for kind in ("python", "sh"))
 )
 

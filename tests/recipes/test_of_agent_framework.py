@@ -1,0 +1,25 @@
+"""The recipe of Microsoft Agent Framework, from its page, in worker processes that are killed."""
+
+from tests.adapters.test_cases import (  # noqa: F401 - cases of the adapters' suite
+    test_approve,
+    test_changed_arguments,
+    test_duplicate,
+    test_expired,
+    test_external,
+    test_flipped,
+    test_in_a_row,
+    test_killed,
+    test_late,
+    test_new_input,
+    test_other_build,
+    test_race,
+    test_reject,
+    test_swallowed,
+    test_three_at_once,
+    test_three_one_by_one,
+    test_too_large,
+    test_unknown_id,
+    test_unreadable,
+    test_unserializable,
+    test_wrong_kind,
+)
