@@ -58,7 +58,7 @@ class Script(FunctionInvocationLayer, ChatMiddlewareLayer, BaseChatClient):
         self.turns = turns
 
     async def _inner_get_response(self, *, messages: list[Message], **_: Any) -> ChatResponse[Any]:
-        given = next(one.text for one in messages if one.role == "user")
+        given = next((one.text for one in messages if one.role == "user"), "")
         contents = [one for message in messages for one in message.contents]
         results = [one.result for one in contents if one.type == "function_result"]
         begins = 0
