@@ -1,11 +1,13 @@
 """The recipe of Microsoft Agent Framework, from its page, in worker processes that are killed."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
+import pytest
 from agent_framework import Content, Message
 
-from broker import AlreadyDecided, Approve, Complete, Reject, RunState
+from broker import AlreadyDecided, Approve, Cancel, Complete, Invalid, Reject, Respond, RunState
 from tests.adapters.stage import ME, Stage
 from tests.adapters.test_cases import (  # noqa: F401 - cases of the adapters' suite
     TEN,
@@ -144,3 +146,68 @@ async def test_B59_who_was_asked_and_who_said_what_is_on_record(stage: Stage) ->
     (answered,) = [one for one in history if one.by == ME and one.interrupt_id == run.interrupt_ids[0]]
     assert "too much" in (answered.detail or "")
     assert any("pay" in (one.detail or "") or one.digest for one in history if one.by != ME)
+
+
+# Workflows ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def flow(stage: Stage) -> Stage:
+    """The stage of the second recipe, whose workers run a workflow."""
+    return replace(stage, subject="tests.recipes.subjects.agent_framework_flow")
+
+
+def paid(flow: Stage) -> list[int]:
+    return [one.given for one in flow.world.effects if one.what == "pay"]
+
+
+async def test_B54_B55_a_workflow_goes_on_from_the_checkpoint_in_its_pause(flow: Stage) -> None:
+    """Approved, then denied with a reason; the old answer is not for the new question, and nothing runs again."""
+    run = await flow.paused("pay", 10)
+    (first,) = await flow.asked(run)
+    assert first.interrupt.payload == {"amount": 10}
+    assert (await flow.answer(first, Respond(payload={"yes": True}))).ok
+    worker = flow.worker("pay")
+    await flow.next_pause(run)
+    worker.kill()
+    (second,) = await flow.asked(run)
+    assert second.interrupt.payload == {"amount": 11}
+    assert isinstance(await flow.answer(first, Respond(payload={"yes": False})), AlreadyDecided)
+    assert (await flow.answer(second, Respond(payload={"yes": False, "why": "too much"}))).ok
+    done = await flow.finished(run, "pay")
+    assert (done.state, done.result) == (RunState.FINISHED, ["11: too much"]), done.errors
+    assert [(one.what, one.given) for one in flow.world.effects] == [("begin", 10), ("pay", 10)]
+
+
+async def test_B55_a_workflow_s_worker_is_killed_after_the_effect(flow: Stage) -> None:
+    run = await flow.paused("pay", 9)
+    flow.world.hold()
+    await flow.answer_all(run, [Respond(payload={"yes": True})])
+    victim = flow.worker("pay")
+    await flow.has_effects(2)
+    victim.kill()
+    flow.world.let_go()
+    done = await flow.finished(run, "pay")
+    assert (done.state, done.result) == (RunState.FINISHED, ["9: paid"]), done.errors
+    _, first, second = flow.world.effects
+    assert first.key == second.key
+    assert (first.pid, second.pid) == tuple(flow.pids[1:])
+
+
+async def test_a_response_of_another_type_is_refused_and_nobody_s_value_is_made_up(flow: Stage) -> None:
+    run = await flow.paused("pay", 9)
+    (asked,) = await flow.asked(run)
+    assert isinstance(await flow.answer(asked, Respond(payload="yes")), Invalid)
+    assert (await flow.answer(asked, Cancel(reason="gone"))).ok
+    dead = await flow.finished(run, "pay")
+    assert dead.state is RunState.DEAD
+    assert "gone" in dead.errors[0]
+    assert paid(flow) == []
+
+
+async def test_B56_a_checkpoint_of_a_type_that_is_not_listed_is_not_published(flow: Stage) -> None:
+    run_id = await flow.start(9)
+    dead = await flow.finished(run_id, "unlisted")
+    assert (dead.state, dead.interrupt_ids) == (RunState.DEAD, ())
+    assert "other requests than are asked" in dead.errors[0]
+    assert paid(flow) == []
