@@ -28,7 +28,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     name = collection_path.name
     if name.startswith("test_of_"):
         return name != f"test_of_{RECIPE}.py"
-    return name == "test_docs.py" and not RECIPE or None
+    return not RECIPE if name == "test_docs.py" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

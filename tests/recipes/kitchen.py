@@ -8,7 +8,9 @@ from typing import Final, NamedTuple
 
 from tests.docs.pages import ROOT
 
-_PROGRAM: Final = re.compile(r"<!-- file: (?P<name>\w+)\.py -->\n```python\n(?P<code>.*?)^```$", re.M | re.S)
+_PROGRAM: Final = re.compile(
+    r"<!-- file: (?P<name>\w+)\.py -->\n```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 LONGEST: Final = 60
 """A recipe is complete in fewer lines."""
 

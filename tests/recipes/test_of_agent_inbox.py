@@ -218,7 +218,7 @@ MISFITS: dict[str, Any] = {
 
 @pytest.mark.parametrize("payload", MISFITS.values(), ids=list(MISFITS))
 async def test_a_response_from_elsewhere_is_held_to_the_request(stage: Stage, payload: Any) -> None:
-    """The broker has the schema, so that no other way of answering gets round it; the graph goes on as if nothing was."""
+    """The broker has the schema, so that no way of answering gets round it; the graph goes on as if nothing was."""
     run = await stage.paused("mail")
     (asked,) = await stage.asked(run)
     assert isinstance(await stage.answer(asked, Respond(payload=payload)), Invalid)
@@ -263,7 +263,9 @@ async def test_B18_new_input_takes_the_old_item_away(stage: Stage) -> None:
 
 # What cannot be read -----------------------------------------------------------------------------------------------
 
-PAYS = Interrupt.approval(Action(tool="pay", arguments={"amount": 10, "to": "eve"}), "c1", offers=tuple(AnswerKind)[:3])
+PAYS = Interrupt.approval(
+    Action(tool="pay", arguments={"amount": 10, "to": "eve"}), "c1", offers=tuple(AnswerKind)[:3]
+)
 UNREADABLE: dict[str, Any] = {
     "bare": {"type": "accept", "args": None},
     "two": [{"type": "accept", "args": None}] * 2,

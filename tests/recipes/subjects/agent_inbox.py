@@ -42,11 +42,10 @@ def mails(asked: Any, world: World, _: Any) -> dict[str, Any]:
 def handler(scenario: str, world: World) -> Handler:
     """The worker's handler: a graph that asks in the schema, or an agent of LangChain's middleware."""
     if scenario not in ASKS:
-        return langgraph.handler(scenario, world)
+        found: Handler = langgraph.handler(scenario, world)
+        return found
     graph = langgraph.simple(partial(mails, ASKS[scenario], world), langgraph.saver(world))
-    return langgraph.Given(
-        resumable(graph, AGENT, ask=PAGE.held, result=langgraph.said), messages=False
-    )
+    return langgraph.Given(resumable(graph, AGENT, ask=PAGE.held, result=langgraph.said), messages=False)
 
 
 def alone(case: str, phase: str, world: World) -> str:
