@@ -150,7 +150,7 @@ async def test_answers_that_come_too_late_find_the_run_parked(stage: Stage, serv
 
 
 async def test_a_worker_that_is_killed_while_it_waits_has_changed_nothing(stage: Stage) -> None:
-    """kill -9 during the wait: the question is there, its answer counts once, another process goes on (P1, P3, P6)."""
+    """Killed with -9: the question is there, its answer counts once, another process goes on (P1, P6)."""
     run = await stage.paused("pay", TEN, inline=LONG)
     (asked,) = await stage.asked(run)
     assert (await stage.answer(asked, Approve())).ok

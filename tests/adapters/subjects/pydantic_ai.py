@@ -71,7 +71,7 @@ def model_of(*turns: list[Call], first: Sequence[Any] = ()) -> FunctionModel:
         for place, part in enumerate(answer(messages, info).parts):
             if isinstance(part, ToolCallPart):
                 given = json.dumps(part.args)
-                yield {place: DeltaToolCall(part.tool_name, given[:4], part.tool_call_id)}
+                yield {place: DeltaToolCall(part.tool_name, given[:4], tool_call_id=part.tool_call_id)}
                 yield {place: DeltaToolCall(json_args=given[4:])}
 
     return FunctionModel(answer, stream_function=stream)
