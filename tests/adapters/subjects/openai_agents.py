@@ -56,7 +56,7 @@ class Stub(Model):
             begins += len(turn)
         return _response([assistant_message(json.dumps({"response": [_read(one) for one in outputs]}))])
 
-    async def stream_response(self, *_: Any, input: Any, **__: Any) -> Any:  # noqa: A002
+    async def stream_response(self, _: Any, input: Any, *__: Any, **___: Any) -> Any:  # noqa: A002
         turn = await self.get_response(input=input)
         async for event in ScriptedModel([turn.output]).stream_response(
             None, "", ModelSettings(), [], None, [], ModelTracing.DISABLED,
