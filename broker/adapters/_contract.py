@@ -318,28 +318,6 @@ def current_run() -> Run[Any]:
     return run
 
 
-_STARTS: Final[ContextVar[tuple[str, str] | None]] = ContextVar("broker_adapter_starts", default=None)
-
-
-@contextmanager
-def starts(session: str, run_id: str) -> Iterator[None]:
-    """What is called in this block is the first segment of a run that no worker holds, and that is not stored yet."""
-    reset = _STARTS.set((session, run_id))
-    try:
-        yield
-    finally:
-        _STARTS.reset(reset)
-
-
-def next_pause() -> tuple[str, str, int]:
-    """Session, run and number of the pause that comes next. Raises `UnknownId` where there is no run."""
-    new = _STARTS.get()
-    if new is not None:
-        return (*new, 1)
-    run = current_run()
-    return run.session_id, run.id, run.seq + 1
-
-
 def effect_key(call_id: str, path: Sequence[str] = ()) -> str:
     """What makes the effect of one call of the current run harmless to repeat: an idempotency key.
 

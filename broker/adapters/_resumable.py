@@ -14,8 +14,8 @@ from ..core.ids import new_run_id
 from ..core.limits import JSON, check_name
 from ..core.outcomes import Accepted, Replayed
 from ..errors import AlreadyLeased, UnknownId, WaitTimeout
-from ._contract import Answered, Described, Finished, Outcome, Parked, drive, park, starts, supersede
-from ._staying import hand_over
+from ._contract import Answered, Described, Finished, Outcome, Parked, drive, park, supersede
+from ._staying import hand_over, starts
 
 OnEvent: TypeAlias = Callable[[Any], Awaitable[None] | None]
 """What is called with each event of an agent's runs, in their order; an async one is awaited."""

@@ -8,6 +8,7 @@ A worker that leases a run for which one of its own handlers stays hands it to t
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from time import monotonic
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from ..errors import Paused, WaitTimeout
 from ..store.commands.address import read_run_address
 from ..store.commands.reads import read_run
 from ..store.commands.runs import Leased, lease
-from ._contract import Framework, Parked, confirmed, pause
+from ._contract import Framework, Parked, confirmed, current_run, pause
 
 _Place = tuple[str, int]
 """A run and the number of its pause."""
@@ -105,3 +106,27 @@ async def _go_on(run: Run[Any], leased: Leased) -> None:
     await run.load()
     run.input = given
     await confirmed(run)
+
+
+# The pause to come -----------------------------------------------------------------------------------------------
+
+_STARTS: Final[ContextVar[tuple[str, str] | None]] = ContextVar("broker_adapter_starts", default=None)
+
+
+@contextmanager
+def starts(session: str, run_id: str) -> Iterator[None]:
+    """What is called in this block is the first segment of a run that no worker holds, and that is not stored yet."""
+    reset = _STARTS.set((session, run_id))
+    try:
+        yield
+    finally:
+        _STARTS.reset(reset)
+
+
+def next_pause() -> tuple[str, str, int]:
+    """Session, run and number of the pause that comes next. Raises `UnknownId` where there is no run."""
+    new = _STARTS.get()
+    if new is not None:
+        return (*new, 1)
+    run = current_run()
+    return run.session_id, run.id, run.seq + 1

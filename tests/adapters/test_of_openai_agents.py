@@ -105,6 +105,7 @@ async def test_a_context_is_there_again_when_the_run_goes_on(broker: AsyncBroker
         return resumable(agent_of("pay", pay), context=lambda given: {"tenant": f"t{given['amount']}"})
 
     told = await support().run(broker, TEN, session="s1", key="k")
+    assert isinstance(told, Accepted)
     assert (await broker.inbox.answer(told.interrupt_ids[0], Approve(), by=ME)).ok
     async with broker.take(told.run_id) as run:
         assert await support()(run) == ["paid 10"]
@@ -134,6 +135,7 @@ async def test_a_worker_that_accepts_the_old_build_goes_on_with_its_pauses(
     """Tools may come with a release: it says which older ones it can go on from (B28)."""
     old = resumable(agent_of("pay", brokered(payer(world))))
     told = await old.run(broker, TEN, session="s1", key="k")
+    assert isinstance(told, Accepted)
     assert (await broker.inbox.answer(told.interrupt_ids[0], Approve(), by=ME)).ok
     more = agent_of("pay", brokered(payer(world)), ask)
     async with broker.take(told.run_id) as run:
@@ -179,6 +181,7 @@ async def test_the_caller_of_a_run_without_a_worker_hears_it(broker: AsyncBroker
     callers: list[Any] = []
     support = resumable(agent_of("pay", brokered(payer(world))), on_event=agents.append)
     told = await support.run(broker, TEN, session="s1", key="k", on_event=callers.append)
+    assert isinstance(told, Accepted)
     before = len(callers)
     assert before > 0
     assert (await broker.inbox.answer(told.interrupt_ids[0], Approve(), by=ME)).ok

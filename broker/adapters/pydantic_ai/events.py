@@ -21,7 +21,8 @@ from ...core.answers import Answer, Approve, Complete, Edit, Fail, Principal, Re
 from ...core.entries import plain
 from ...core.outcomes import Outcome
 from ...errors import InvalidInput
-from .._contract import call_name, next_pause
+from .._contract import call_name
+from .._staying import next_pause
 from .segment import Segment, Unanswered
 
 HAS_EVENTS: Final = find_spec("pydantic_ai.external_events") is not None
@@ -71,7 +72,8 @@ def waits(segment: Segment) -> AbstractContextManager[Any]:
             segment.timeout = timeout
             raise Unanswered
 
-    return external_event_scope(Waiter())
+    scope: AbstractContextManager[Any] = external_event_scope(Waiter())
+    return scope
 
 
 def _token(segment: Segment) -> Token:
@@ -121,7 +123,7 @@ def _approval(name: str, one: Any) -> Answer:
         case ToolApproved(override_args=dict() as edited):
             return Edit(arguments=edited)
         case False:
-            return Reject()
+            return Reject(reason=ToolDenied().message)
         case ToolDenied(message=reason):
             return Reject(reason=reason)
         case _:

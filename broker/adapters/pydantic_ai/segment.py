@@ -15,11 +15,12 @@ from pydantic_ai.messages import ModelRequest
 from pydantic_ai.result import FinalResult
 from pydantic_graph import End
 
-from ...core.limits import check_range
-from ...errors import UnknownId
+from ...errors import InvalidInput, UnknownId
 from .._contract import Framework, Parked, answers_of, current_run
 from .._staying import stay
 from .results import questions, results
+
+_Capability: Any = AbstractCapability
 
 MOST_SECONDS: Final = 24 * 60 * 60
 
@@ -31,7 +32,7 @@ class Unanswered(BaseException):
 
 
 @dataclass
-class Segment(AbstractCapability[Any]):
+class Segment(_Capability):
     """One run of the framework, from its input or its answers to its result or its next pause.
 
     It comes behind the capabilities of the agent, and so sees what none of them has resolved.
@@ -40,7 +41,7 @@ class Segment(AbstractCapability[Any]):
     framework: Framework
     question: dict[str, Any]
     schemas: dict[str, Any] = field(default_factory=dict)
-    requests: DeferredToolRequests | None = None
+    requests: Any = None
     timeout: timedelta | None = None
     _id: str | None = None
 
@@ -59,7 +60,7 @@ class Segment(AbstractCapability[Any]):
         found = _UNDER_WAY.get()
         return found if found is not None and found._id == ctx.run_id else None  # noqa: SLF001 - its own
 
-    def parked(self, conversation: Conversation) -> Parked:
+    def parked(self, conversation: Any) -> Parked:
         """What a run came to that has deferred calls."""
         more = self.question
         if self.timeout is not None:
@@ -94,7 +95,7 @@ class Segment(AbstractCapability[Any]):
 
 
 @dataclass
-class InlineWait(AbstractCapability[Any]):
+class InlineWait(_Capability):
     """Has a run of a resumable agent wait for its answers where it is, for at most so many `seconds`.
 
     The pause is stored and everybody is asked before it waits, and the run is nobody's meanwhile. Answers that come in
@@ -106,9 +107,10 @@ class InlineWait(AbstractCapability[Any]):
     seconds: float = 20.0
 
     def __post_init__(self) -> None:
-        check_range("seconds", self.seconds, 0, MOST_SECONDS)
+        if not 0 <= self.seconds <= MOST_SECONDS:
+            raise InvalidInput("seconds", "is out of range", f"0 to {MOST_SECONDS}")
 
-    def get_ordering(self) -> CapabilityOrdering:
+    def get_ordering(self) -> Any:
         """Around all others: only what nobody resolves is waited for."""
         return CapabilityOrdering(position="outermost")
 
