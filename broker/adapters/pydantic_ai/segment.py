@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_ai import DeferredToolRequests, UserPromptNode
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
@@ -20,7 +20,10 @@ from .._contract import Framework, Parked, answers_of, current_run
 from .._staying import stay
 from .results import questions, results
 
-_Capability: Any = AbstractCapability
+if TYPE_CHECKING:  # where the framework is not installed, checkers know nothing of it
+    _Capability = object
+else:
+    _Capability = AbstractCapability
 
 MOST_SECONDS: Final = 24 * 60 * 60
 
