@@ -44,8 +44,8 @@ class Renewal:
             self.is_ending = False
 
     def remove(self) -> None:
-        """Stops renewing; a later lease of the same run goes on. Safe to repeat."""
-        self.renewer.remove(self.leased.token)
+        """Stops renewing; what was added anew since, or a later lease, goes on. Safe to repeat."""
+        self.renewer.remove(self)
 
 
 class Renewer:
@@ -84,10 +84,11 @@ class Renewer:
             self._held[leased.token] = renewal
         return renewal
 
-    def remove(self, token: Token) -> None:
-        """Stops renewing one lease; a later one of the same run stays. Safe to repeat."""
+    def remove(self, renewal: Renewal) -> bool:
+        """Whether a lease was still being renewed as it was added here; it no longer is. Safe to repeat."""
         with self._lock:
-            self._held.pop(token, None)
+            token = renewal.leased.token
+            return self._held.get(token) is renewal and self._held.pop(token) is renewal
 
     @property
     def count(self) -> int:
@@ -135,15 +136,10 @@ class Renewer:
                     client, renew(partition, [one.leased.token for one in some], self._settings.lease)
                 )
                 for one, until in zip(some, ends, strict=True):
-                    if until is None and not one.is_ending and self._forget(one):
+                    if until is None and not one.is_ending and self.remove(one):
                         one.lost()
         if self._beat is not None:
             self._beat(client)
-
-    def _forget(self, one: Renewal) -> bool:
-        """Whether the lease was still wanted; one that ended in the meantime is no loss."""
-        with self._lock:
-            return self._held.pop(one.leased.token, None) is one
 
     def _run(self, client: SyncClient, command: Command[Any]) -> list[Any]:
         return run_command(client, command, self._settings, self._rendering, self._observer)

@@ -33,10 +33,13 @@ from ..errors import (
     MissingExtra,
     Paused,
     Refused,
+    StaleLease,
+    Unavailable,
     UnknownId,
     UnsupportedVersion,
 )
 from ..store.commands.reads import read_active
+from ..store.commands.runs import lease
 
 FRAMEWORK_ID: Final = "framework_id"
 """Under this name the metadata of an interrupt hold the id that its framework knows it by."""
@@ -163,16 +166,47 @@ async def drive(run: Run[Any], framework: Framework, *, accepts: Sequence[str] =
             outcome = await framework.start(run.input)
         else:
             body = opened(run.id, run.state, framework.described, accepts)
+            await confirmed(run)
             outcome = await framework.resume(body, answers_of(run))
+    if run.is_paused:  # by the framework itself: nobody answered while it stayed
+        raise Paused(run.id)
     if isinstance(outcome, Finished):
         return outcome.result
-    state = await frozen(framework, outcome)
-    asked = named(outcome.interrupts, run.seq + 1)
-    await run.suspend(
-        *asked, state=state, mode=outcome.mode, keep=outcome.keep, build=framework.described.build
+    await pause(run, framework, outcome)
+    raise Paused(run.id)
+
+
+async def pause(run: Run[Any], framework: Framework, parked: Parked) -> Accepted | Replayed:
+    """Parks a leased run, whose lease ends with it: from now on it is paused, whatever its handler does."""
+    state = await frozen(framework, parked)
+    asked = named(parked.interrupts, run.seq + 1)
+    told = await run.suspend(
+        *asked, state=state, mode=parked.mode, keep=parked.keep, build=framework.described.build
     )
     run._fault = Paused(run.id)  # noqa: SLF001 - the same house
-    raise Paused(run.id)
+    return told
+
+
+async def confirmed(run: Run[Any]) -> None:
+    """Returns when the answers that a leased run goes on from are as durable as the namespace keeps things (P1).
+
+    Its lease came after them, so it is asked for again, and this time waited for. Raises `StaleLease` where another
+    has the run, and `Unavailable` where it took too long: the lease will run out, and nothing was done.
+    """
+    link, leased = run._link, run._leased  # noqa: SLF001 - the same house
+    again = lease(
+        leased.partition, [(run.id, leased.pool, run.session_id)], nonces=[leased.token.nonce],
+        holder=leased.text("holder"), span=link.settings.lease, seq=str(run.seq),
+    )  # fmt: skip
+    try:
+        found = await link.run(again._replace(confirm=True))
+    except Refused as refused:
+        missed = refused.outcome.code
+    else:
+        if found is None or found.token != leased.token:
+            raise StaleLease(run.id)
+        return
+    raise Unavailable(f"the answers were not confirmed: {missed}", unsure=True)
 
 
 async def park(
@@ -305,17 +339,21 @@ def current_run() -> Run[Any]:
     return run
 
 
-def effect_key(call_id: str) -> str:
+def effect_key(call_id: str, path: Sequence[str] = ()) -> str:
     """What makes the effect of one call of the current run harmless to repeat: an idempotency key.
 
     The same for every attempt and every worker. It is that of the approved question where `call_id` is the id that
-    the framework knows it by, else one of run and id.
+    the framework knows it by, else one of run, agents and id. `path` are the agents that make the call, outermost
+    first: nested agents may give the same id, and have keys of their own. Raises `InvalidInput` where several agents
+    asked about this id, and none is named.
     """
     run = current_run()
-    for one in answers_of(run):
-        if one.id == call_id:
-            return one.key
-    return f"{run.id}:{call_id}"
+    asked = [one for one in answers_of(run) if one.id == call_id and (not path or one.path == tuple(path))]
+    if len(asked) > 1:
+        raise InvalidInput(
+            "path", "is missing: several agents have a call of this id", "the names of its agents"
+        )
+    return asked[0].key if asked else ":".join((run.id, "/".join((*path, call_id))))
 
 
 # Packages --------------------------------------------------------------------------------------------------------

@@ -238,7 +238,7 @@ class Worker:
 
     def _begin(self, leased: Leased, renewer: Renewer) -> None:
         run: Run[Any] = Run(self.broker._link, leased)  # noqa: SLF001 - the same house
-        task = asyncio.create_task(self._go_on(run, leased.token, renewer), name=f"run {run.id}")
+        task = asyncio.create_task(self._go_on(run), name=f"run {run.id}")
         self._tasks[leased.token] = task
         self._runs[leased.token] = run
         loop = asyncio.get_running_loop()
@@ -256,7 +256,7 @@ class Worker:
 
     # One run ---------------------------------------------------------------------------------------------------
 
-    async def _go_on(self, run: Run[Any], token: Token, renewer: Renewer) -> None:
+    async def _go_on(self, run: Run[Any]) -> None:
         try:
             await run.load()
             result = await self._agents[run.agent].call(run, self._blocking._link)  # noqa: SLF001
@@ -267,7 +267,8 @@ class Worker:
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises ends its attempt and no other
             await self._ended(run, error)
         finally:
-            renewer.remove(token)
+            if run._renewal is not None:  # noqa: SLF001 - of the lease it has now, which may be a later one
+                run._renewal.remove()  # noqa: SLF001
 
     @staticmethod
     def _is_cancelled() -> bool:

@@ -23,7 +23,7 @@ from .child import subject_named
 from .stage import ME, Stage
 from .world import World
 
-HERE = ("test_missing.py", "test_page.py")
+HERE = ("test_contract.py", "test_missing.py", "test_page.py")
 """What is collected in the project's own environment."""
 ADAPTER = os.environ.get("BROKER_TEST_ADAPTER", "")
 """The adapter under test; none in the project's own environment."""
@@ -41,7 +41,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
         return None
     if not ADAPTER:
         return name not in HERE
-    if name == "test_page.py":
+    if name in ("test_contract.py", "test_page.py"):
         return True
     if name in ("test_cases.py", "test_alone.py"):
         return not HAS_SUBJECT

@@ -69,6 +69,7 @@ async def test_edit(stage: Stage) -> None:
 
 @pytest.mark.report("RB29", "RB35")
 async def test_external(stage: Stage) -> None:
+    """A result from outside is the call's own, no text about waiting; as approvals are, it is an answer (B29, B35)."""
     run = await stage.paused("external", TEN)
     (asked,) = await stage.asked(run)
     completes = AnswerKind.COMPLETE in asked.interrupt.offered
@@ -83,6 +84,7 @@ async def test_external(stage: Stage) -> None:
 
 @pytest.mark.report("RB3", "RB4", "RB36")
 async def test_in_a_row(stage: Stage) -> None:
+    """A second round of the same turn asks as the first did (B36)."""
     run = await stage.paused("in_a_row", TEN)
     await stage.answer_all(run, [Approve()])
     stage.worker("in_a_row")
@@ -107,6 +109,7 @@ async def test_three_at_once(stage: Stage) -> None:
 
 @pytest.mark.report("RB8", "RB32")
 async def test_three_one_by_one(stage: Stage) -> None:
+    """Some answers are not enough: nothing runs until the last one (B32)."""
     run = await stage.paused("three")
     stage.worker("three")
     asked = await stage.asked(run)
@@ -122,6 +125,7 @@ async def test_three_one_by_one(stage: Stage) -> None:
 
 
 async def test_duplicate(stage: Stage) -> None:
+    """An approval is counted once, and the tool runs once (B31)."""
     run = await stage.paused("pay", TEN)
     (asked,) = await stage.asked(run)
     assert isinstance(await stage.answer(asked, Approve()), Accepted)
@@ -205,6 +209,7 @@ async def test_race(stage: Stage) -> None:
 
 @pytest.mark.report("RB31")
 async def test_killed(stage: Stage) -> None:
+    """Whoever dies after the effect has it made again under the same key: that of the call, not the attempt (B34)."""
     run = await stage.paused("pay", TEN)
     stage.world.hold()
     await stage.answer_all(run, [Approve()])
@@ -236,6 +241,7 @@ async def test_new_input(stage: Stage) -> None:
 
 @pytest.mark.report("RB26")
 async def test_nested(stage: Stage) -> None:
+    """Nested agents are read back, asked about once, and told apart by who asks (B26)."""
     run = await stage.paused("nested")
     first, second = await stage.asked(run)
     assert first.id != second.id
@@ -250,7 +256,7 @@ async def test_nested(stage: Stage) -> None:
 
 @pytest.mark.report("RB28")
 async def test_other_build(stage: Stage) -> None:
-    """Two ways: a worker that declares something else is given nothing; one that gets it all the same refuses."""
+    """Two ways: a worker that declares something else is given nothing; one that gets it all the same refuses (B28)."""
     run = await stage.paused("pay", TEN)
     await stage.answer_all(run, [Approve()])
     other = stage.worker("pay", changed=True)
@@ -307,7 +313,7 @@ async def test_expired(stage: Stage) -> None:
 
 @pytest.mark.report("RB30")
 async def test_changed_arguments(stage: Stage, subject: Subject) -> None:
-    """An answer to other arguments than are asked about does not count; nor do arguments that change after it.
+    """An answer to other arguments than are asked about does not count, nor do arguments changed later (B27, B30).
 
     Where the framework keeps its states itself, its subject's `change` alters the pending call there.
     """

@@ -1,17 +1,19 @@
-"""What only the OpenAI Agents SDK has: approvals for good, contexts, agents of one name, runs without a worker."""
+"""What only the OpenAI Agents SDK has: approvals for good, contexts, nested agents, streams, runs without a worker."""
 
 import asyncio
+from typing import Any
 
 import pytest
-from agents import Agent, UserError
+from agents import Agent, UserError, function_tool
+from agents.tool_context import ToolContext
 
-from broker import Accepted, Approve, AsyncBroker, InvalidInput, Replayed, RunState
-from broker.adapters import Finished
+from broker import Accepted, Approve, AsyncBroker, BuildMismatch, Edit, InvalidInput, Replayed, RunState
+from broker.adapters import Finished, current_run
 from broker.adapters.openai_agents import ALWAYS, brokered, resumable
 from broker.testing import await_until
 
 from .stage import ME, Stage
-from .subjects.openai_agents import Stub, agent_of, payer
+from .subjects.openai_agents import Stub, agent_of, ask, payer
 from .world import World
 
 TEN = {"amount": 10}
@@ -87,6 +89,116 @@ async def test_a_context_is_read_back_or_the_pause_is_refused(broker: AsyncBroke
         context_serializer=lambda one: {"tenant": one.tenant}, context_deserializer=lambda _: Context(),
     )  # fmt: skip
     assert isinstance(await kept.run(broker, TEN, session="s1", key="k"), Accepted)
+
+
+async def test_a_context_is_there_again_when_the_run_goes_on(broker: AsyncBroker) -> None:
+    """An approval counts, and the tool has its context, for whoever goes on with the run (B23)."""
+    tenants: list[Any] = []
+
+    @brokered
+    @function_tool
+    def pay(ctx: ToolContext[Any], amount: int) -> str:
+        tenants.append(ctx.context)
+        return f"paid {amount}"
+
+    def support() -> Any:
+        return resumable(agent_of("pay", pay), context=lambda given: {"tenant": f"t{given['amount']}"})
+
+    told = await support().run(broker, TEN, session="s1", key="k")
+    assert isinstance(told, Accepted)
+    assert (await broker.inbox.answer(told.interrupt_ids[0], Approve(), by=ME)).ok
+    async with broker.take(told.run_id) as run:
+        assert await support()(run) == ["paid 10"]
+        await run.finish()
+    assert tenants == [{"tenant": "t10"}]
+
+
+async def test_nested_agents_with_one_call_id_have_keys_of_their_own(stage: Stage) -> None:
+    """Two agents in one, each with a call `i1`: both approved, two keys, at this attempt and the next (B26, B34)."""
+    run = await stage.paused("nested")
+    await stage.answer_all(run, [Approve(), Approve()])
+    stage.world.hold()
+    victim = stage.worker("nested")
+    await stage.has_effects(2)
+    victim.kill()
+    stage.world.let_go()
+    done = await stage.finished(run, "nested")
+    assert done.state is RunState.FINISHED, done.errors
+    found = {(one.given, one.key) for one in stage.world.effects}
+    assert len(stage.world.effects) == 4
+    assert len(found) == len({key for _, key in found}) == 2
+
+
+async def test_a_worker_that_accepts_the_old_build_goes_on_with_its_pauses(
+    broker: AsyncBroker, world: World
+) -> None:
+    """Tools may come with a release: it says which older ones it can go on from (B28)."""
+    old = resumable(agent_of("pay", brokered(payer(world))))
+    told = await old.run(broker, TEN, session="s1", key="k")
+    assert isinstance(told, Accepted)
+    assert (await broker.inbox.answer(told.interrupt_ids[0], Approve(), by=ME)).ok
+    more = agent_of("pay", brokered(payer(world)), ask)
+    async with broker.take(told.run_id) as run:
+        with pytest.raises(BuildMismatch):
+            await resumable(more)(run)
+        new = resumable(more, accepts=[old.described.build])
+        assert old.described.build in new.builds
+        assert await new(run) == ["paid 10"]
+        await run.finish()
+    assert [one.given for one in world.effects] == [10]
+
+
+# Streams ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_listener_is_told_as_the_run_goes_and_its_pause_comes_after(stage: Stage) -> None:
+    """The stream is drained before the run parks; what comes after the answers is streamed too."""
+    told: list[tuple[int, Any]] = []
+
+    async def listen(event: Any) -> None:
+        assert current_run().is_held
+        told.append((current_run().seq, event))
+
+    support = resumable(agent_of("pay", brokered(payer(stage.world))), on_event=listen)
+    run_id = await stage.start(TEN)
+    async with stage.broker.take(run_id) as run:
+        await support(run)
+    kinds = [event.type for _, event in told]
+    assert "raw_response_event" in kinds
+    assert any(getattr(event, "name", "") == "tool_called" for _, event in told)
+    await stage.answer_all(run_id, [Edit(arguments={"amount": 3})])
+    async with stage.broker.take(run_id) as run:
+        assert await support(run) == ["paid 3"]
+        await run.finish()
+    assert any(seq == 1 and getattr(event, "name", "") == "tool_output" for seq, event in told)
+    assert {seq for seq, _ in told} == {0, 1}
+    assert [one.given for one in stage.world.effects] == [3]
+
+
+async def test_the_caller_of_a_run_without_a_worker_hears_it(broker: AsyncBroker, world: World) -> None:
+    """Its listener stands in the place of the agent's; without one nothing is streamed."""
+    agents: list[Any] = []
+    callers: list[Any] = []
+    support = resumable(agent_of("pay", brokered(payer(world))), on_event=agents.append)
+    told = await support.run(broker, TEN, session="s1", key="k", on_event=callers.append)
+    assert isinstance(told, Accepted)
+    before = len(callers)
+    assert before > 0
+    assert (await broker.inbox.answer(told.interrupt_ids[0], Approve(), by=ME)).ok
+    done = await support.run(broker, TEN, session="s1", key="k", wait=60, on_event=callers.append)
+    assert done == Finished(["paid 10"])
+    assert any(getattr(one, "name", "") == "tool_output" for one in callers[before:])
+    assert agents == []
+
+
+async def test_what_a_listener_raises_ends_the_attempt(broker: AsyncBroker, world: World) -> None:
+    def broken(_: Any) -> None:
+        raise LookupError("the client has gone")
+
+    support = resumable(agent_of("pay", brokered(payer(world))))
+    with pytest.raises(LookupError, match="gone"):
+        await support.run(broker, TEN, session="s1", key="k", on_event=broken)
+    assert (await broker.inbox.list()).items == ()
 
 
 def test_what_is_no_function_tool_is_refused() -> None:

@@ -11,7 +11,7 @@ from ...core.entries import plain
 from ...core.limits import JSON
 from ...errors import Corrupt
 from .._contract import Answered, Described, Finished, Outcome, Parked, digest_of
-from .._resumable import Resumable
+from .._resumable import OnEvent, Resumable
 from .tools import Known, answered, decide, known_as, question, shown
 
 
@@ -21,9 +21,10 @@ class ResumableAgent(Resumable):
     def __init__(
         self, agent: Any, about: Described, *, accepts: Sequence[str], question: Mapping[str, Any],
         context: Callable[[JSON], Any] | None, context_serializer: Callable[[Any], Any] | None,
-        context_deserializer: Callable[[Any], Any] | None, options: Mapping[str, Any],
+        context_deserializer: Callable[[Any], Any] | None, on_event: OnEvent | None,
+        options: Mapping[str, Any],
     ) -> None:  # fmt: skip
-        super().__init__(about, accepts, question, options)
+        super().__init__(about, accepts, question, on_event, options)
         self.agent: Any = agent
         self._context = context
         self._serializer = context_serializer
@@ -34,7 +35,7 @@ class ResumableAgent(Resumable):
         said = given if isinstance(given, str | list) else json.dumps(given)
         context = self._context(given) if self._context is not None else None
         with answered({}):
-            return self._outcome(await Runner.run(self.agent, said, context=context, **self._options))
+            return self._outcome(await self._run(said, context=context, **self._options))
 
     async def resume(self, state: bytes, answers: Sequence[Answered]) -> Outcome:
         """The next segment. Raises `Corrupt` for a state whose calls are not those that were asked about."""
@@ -46,13 +47,26 @@ class ResumableAgent(Resumable):
                 raise Corrupt("paused run", f"call {item.call_id} is not what was asked about")
             decide(found, item, one)
         with answered(told):
-            return self._outcome(await Runner.run(self.agent, found, **self._options))
+            return self._outcome(await self._run(found, **self._options))
 
     async def read_back(self, parked: Parked) -> None:
         """Loads the state as another worker would. Raises what the SDK raises, and `Corrupt`."""
         found = [known_as(item) for item in (await self._load(parked.state)).get_interruptions()]
         if found != [(one.agent_path[0], one.call_id) for one in parked.interrupts]:
             raise Corrupt("paused run", "its state read back asks something else")
+
+    async def _run(self, given: Any, **options: Any) -> Any:
+        """What a run came to; one that is listened to is streamed, to its end."""
+        if not self.is_heard:
+            return await Runner.run(self.agent, given, **options)
+        streamed = Runner.run_streamed(self.agent, given, **options)
+        try:
+            async for event in streamed.stream_events():
+                await self.tell(event)
+        except BaseException:
+            streamed.cancel()  # its task would go on without anybody
+            raise
+        return streamed
 
     async def _load(self, state: bytes) -> Any:
         return await RunState.from_string(
@@ -76,6 +90,7 @@ def resumable(
     context: Callable[[JSON], Any] | None = None,
     context_serializer: Callable[[Any], Any] | None = None,
     context_deserializer: Callable[[Any], Any] | None = None,
+    on_event: OnEvent | None = None,
     **options: Any,
 ) -> ResumableAgent:
     """An agent of the SDK whose runs park; it is what `worker.add` takes.
@@ -83,15 +98,17 @@ def resumable(
     `name` is the broker's for it (default the agent's own). `question` are fields of every interrupt: `reviewers`,
     `expires_in`, `message` and so on. `context` makes the run's context from its input; it is stored with every
     pause, so one that is no mapping needs `context_serializer` and `context_deserializer`, as the SDK takes them.
-    `accepts` are builds of earlier versions whose pauses this agent can go on from. `options` go to every
-    `Runner.run` (`max_turns`, `hooks`, `run_config` ...).
+    `accepts` are builds of earlier versions whose pauses this agent can go on from. `on_event` is called with each
+    event of its runs as it comes (`StreamEvent`): they are streamed then. `options` go to every `Runner.run`
+    (`max_turns`, `hooks`, `run_config` ...).
     """
     name = name or agent.name
     release = CURRENT_SCHEMA_VERSION
     about = Described("openai-agents", "0", release, name, digest_of(list(_configuration(agent, set()))))
     return ResumableAgent(
         agent, about, accepts=accepts, question=question or {}, context=context,
-        context_serializer=context_serializer, context_deserializer=context_deserializer, options=options,
+        context_serializer=context_serializer, context_deserializer=context_deserializer, on_event=on_event,
+        options=options,
     )  # fmt: skip
 
 

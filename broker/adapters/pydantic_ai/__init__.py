@@ -11,6 +11,8 @@ from .._contract import Package, require
 VERSIONS = require("pydantic_ai", "The adapter of Pydantic AI", Package("pydantic-ai-slim", (2, 62), 3))
 
 from .agent import ResumableAgent, resumable  # noqa: E402 - only once the package is known to be there
+from .events import resolve_external_event  # noqa: E402
 from .results import effect_key  # noqa: E402
+from .segment import InlineWait  # noqa: E402
 
-__all__ = ["ResumableAgent", "effect_key", "resumable"]
+__all__ = ["InlineWait", "ResumableAgent", "effect_key", "resolve_external_event", "resumable"]

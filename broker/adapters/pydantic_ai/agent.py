@@ -1,19 +1,21 @@
 """An agent of Pydantic AI in the hands of the broker: the contract for `Agent.run` and its `Conversation`."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterable, Mapping, Sequence
 from typing import Any
 
 from pydantic_ai import DeferredToolRequests
-from pydantic_ai.capabilities import PrepareTools
+from pydantic_ai.capabilities import ProcessEventStream
 from pydantic_ai.conversation import ConversationTypeAdapter
 
 from ...core.entries import plain
 from ...core.limits import JSON
 from ...errors import Corrupt, InvalidInput
 from .._contract import Answered, Described, Finished, Outcome, Parked, digest_of
-from .._resumable import Resumable
-from .results import questions, results
+from .._resumable import OnEvent, Resumable
+from .events import waits
+from .results import results
+from .segment import Segment
 
 
 class ResumableAgent(Resumable):
@@ -21,9 +23,9 @@ class ResumableAgent(Resumable):
 
     def __init__(
         self, agent: Any, about: Described, *, accepts: Sequence[str], question: Mapping[str, Any],
-        options: Mapping[str, Any],
+        on_event: OnEvent | None, options: Mapping[str, Any],
     ) -> None:  # fmt: skip
-        super().__init__(about, accepts, question, options)
+        super().__init__(about, accepts, question, on_event, options)
         self.agent: Any = agent
 
     async def start(self, given: JSON) -> Outcome:
@@ -44,26 +46,25 @@ class ResumableAgent(Resumable):
             raise Corrupt("paused run", "its state read back asks something else")
 
     async def _segment(self, *given: Any, **state: Any) -> Outcome:
-        schemas: dict[str, Any] = {}
-
-        async def look(_: Any, tools: list[Any]) -> list[Any]:
-            """Sees what arguments each tool takes, so that an edit is held to it."""
-            schemas.update((one.name, one.parameters_json_schema) for one in tools)
-            return tools
-
+        segment = Segment(self, self._question)
         options = dict(self._options)
-        options["capabilities"] = [*options.get("capabilities", ()), PrepareTools(look)]
+        more = [ProcessEventStream(self._tell)] if self.is_heard else []
+        options["capabilities"] = [*options.get("capabilities", ()), *more, segment]
         if not _defers(self.agent.output_type):
             kinds = self.agent.output_type
             options["output_type"] = [
                 *(kinds if isinstance(kinds, list | tuple) else (kinds,)),
                 DeferredToolRequests,
             ]
-        done = await self.agent.run(*given, **state, **options)
+        with segment.under_way(), waits(segment):
+            done = await self.agent.run(*given, **state, **options)
         if not isinstance(done.output, DeferredToolRequests):
             return Finished(plain(done.output))
-        asked = questions(done.output, schemas, self.described.agent, self._question)
-        return Parked(ConversationTypeAdapter.dump_json(done.conversation), asked)
+        return segment.parked(done.conversation)
+
+    async def _tell(self, _: Any, events: AsyncIterable[Any]) -> None:
+        async for event in events:
+            await self.tell(event)
 
 
 def _defers(output_type: Any) -> bool:
@@ -77,14 +78,16 @@ def resumable(
     name: str | None = None,
     accepts: Sequence[str] = (),
     question: Mapping[str, Any] | None = None,
+    on_event: OnEvent | None = None,
     **options: Any,
 ) -> ResumableAgent:
     """An agent of Pydantic AI whose runs park; it is what `worker.add` takes.
 
     `name` is the broker's for it (default the agent's own). `question` are fields of every interrupt: `reviewers`,
     `expires_in`, `message` and so on. `accepts` are builds of earlier versions whose pauses this agent can go on
-    from. `options` go to every `agent.run` (`deps`, `usage_limits`, `toolsets` ...): each worker has its own, nothing
-    of them is stored. Raises `InvalidInput` for an agent without a name.
+    from. `on_event` is called with each event of its runs as it comes (`AgentStreamEvent`): they are streamed then.
+    `options` go to every `agent.run` (`deps`, `usage_limits`, `toolsets` ...): each worker has its own, nothing of
+    them is stored. Raises `InvalidInput` for an agent without a name.
     """
     name = name or agent.name
     if not name:
@@ -92,7 +95,9 @@ def resumable(
     toolsets = (*agent.toolsets, *options.get("toolsets", ()))
     tools = sorted(json.dumps(_configuration(one), sort_keys=True) for one in toolsets)
     about = Described("pydantic-ai", "2", "conversation", name, digest_of([tools, repr(agent.output_type)]))
-    return ResumableAgent(agent, about, accepts=accepts, question=question or {}, options=options)
+    return ResumableAgent(
+        agent, about, accepts=accepts, question=question or {}, on_event=on_event, options=options
+    )
 
 
 def _configuration(toolset: Any) -> JSON:

@@ -90,8 +90,12 @@ def _metadata(one: Answered) -> dict[str, Any]:
 def effect_key(ctx: Any) -> str:
     """The idempotency key of the call that a tool is in, by its `RunContext`: the same at every attempt.
 
-    Raises `UnknownId` outside a worker's run.
+    Agents that run each other in tools, and whose models give the same id, have keys of their own. Raises `UnknownId`
+    outside a worker's run.
     """
     given = ctx.tool_call_metadata
     known = given.get(KEY) if isinstance(given, Mapping) else None
-    return known if isinstance(known, str) else f"{current_run().id}:{ctx.tool_call_id}"
+    if isinstance(known, str):
+        return known
+    agent = getattr(ctx.agent, "name", None) or ""
+    return f"{current_run().id}:{agent}/{ctx.tool_call_id}"

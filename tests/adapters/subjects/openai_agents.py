@@ -11,11 +11,13 @@ from agents import (
     AgentOutputSchema,
     Model,
     ModelResponse,
+    ModelSettings,
+    ModelTracing,
     Usage,
     function_tool,
     set_tracing_disabled,
 )
-from agents.testing import assistant_message, function_call
+from agents.testing import ScriptedModel, assistant_message, function_call
 from agents.tool_context import ToolContext
 
 from broker.adapters.openai_agents import brokered, effect_key, resumable
@@ -54,8 +56,13 @@ class Stub(Model):
             begins += len(turn)
         return _response([assistant_message(json.dumps({"response": [_read(one) for one in outputs]}))])
 
-    def stream_response(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError
+    async def stream_response(self, _: Any, input: Any, *__: Any, **___: Any) -> Any:  # noqa: A002
+        turn = await self.get_response(input=input)
+        async for event in ScriptedModel([turn.output]).stream_response(
+            None, "", ModelSettings(), [], None, [], ModelTracing.DISABLED,
+            previous_response_id=None, conversation_id=None, prompt=None,
+        ):  # fmt: skip
+            yield event
 
 
 def _response(items: Iterable[Any]) -> Any:

@@ -1,7 +1,7 @@
 """Pydantic AI in the suite: its scenarios, and what it does without the broker."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
 from importlib import import_module
 from typing import Any, Final, cast
@@ -16,12 +16,12 @@ from pydantic_ai import (
     ToolCallPart,
 )
 from pydantic_ai.messages import ToolReturnPart, UserPromptPart
-from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.output import ToolOutput
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
 
-from broker.adapters.pydantic_ai import effect_key, resumable
+from broker.adapters.pydantic_ai import InlineWait, effect_key, resumable
 
 from ..cases import Alone, Handler
 from ..world import World
@@ -67,7 +67,14 @@ def model_of(*turns: list[Call], first: Sequence[Any] = ()) -> FunctionModel:
             parts=[ToolCallPart(info.output_tools[0].name, {"response": outputs}, f"out{len(outputs)}")]
         )
 
-    return FunctionModel(answer)
+    async def stream(messages: list[Any], info: AgentInfo) -> AsyncIterator[Any]:
+        for place, part in enumerate(answer(messages, info).parts):
+            if isinstance(part, ToolCallPart):
+                given = json.dumps(part.args)
+                yield {place: DeltaToolCall(part.tool_name, given[:4], tool_call_id=part.tool_call_id)}
+                yield {place: DeltaToolCall(json_args=given[4:])}
+
+    return FunctionModel(answer, stream_function=stream)
 
 
 def agent_of(scenario: str, world: World) -> Agent[Any, Any]:
@@ -104,7 +111,8 @@ METADATA: Final[dict[str, Any]] = {
 def handler(scenario: str, world: World) -> Handler:
     """What a worker is given for the agent."""
     question = {"expires_in": timedelta(seconds=world.options.get("seconds", 3600))}
-    found = resumable(agent_of(scenario, world), question=question)
+    waits = [InlineWait(world.options["inline"])] if "inline" in world.options else []
+    found = resumable(agent_of(scenario, world), question=question, capabilities=waits)
     return Swallowing(found) if scenario == "swallow" else found
 
 
