@@ -62,6 +62,10 @@ def run(options: dict[str, Any], log: str) -> None:
         report(json.dumps(subject.alone(options["case"], options["phase"], world)))
         return
     report_logs()
+    serve = getattr(subject, "serve", None)
+    if serve is not None:
+        serve(options, world)
+        return
     worker = Worker(
         options["url"], namespace=options["namespace"], settings=QUICK, build=options.get("build")
     )

@@ -15,7 +15,7 @@ from typing import cast
 import pytest
 
 from broker import AsyncBroker
-from broker.testing import RunningServer
+from broker.testing import RunningServer, ServerProcess, ServerSource
 from tests.worker.fleet import QUICK, ROOT
 
 from .cases import CASES, Subject, tried
@@ -88,6 +88,21 @@ async def broker(server: RunningServer, namespace: str) -> AsyncGenerator[AsyncB
         yield broker
 
 
+@pytest.fixture(scope="session")
+def jobs_server(server_source: ServerSource) -> Generator[ServerProcess]:
+    """A job system's own server, with a port: Celery does not read the URL of a socket file that others read."""
+    assert server_source.binary is not None
+    with ServerProcess(server_source.binary, port=0) as process:
+        yield process
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every case is played on each of the subject's systems, where it has several."""
+    systems = getattr(the_subject(), "SYSTEMS", ()) if HAS_SUBJECT else ()
+    if "stage" in metafunc.fixturenames and systems:
+        metafunc.parametrize("stage", systems, indirect=True)
+
+
 @pytest.fixture
 def stage(
     adapter: str, broker: AsyncBroker, server: RunningServer, namespace: str, world: World,
@@ -95,7 +110,11 @@ def stage(
 ) -> Generator[Stage]:  # fmt: skip
     """Nobody works yet. Afterwards the case is on record with the processes that played it."""
     with ExitStack() as stack:
-        stage = Stage(adapter, broker, server.url, namespace, world, stack)
+        system = getattr(request, "param", None)
+        options = {}
+        if system is not None:
+            options = {"system": system, "jobs": request.getfixturevalue("jobs_server").tcp_url}
+        stage = Stage(adapter, broker, server.url, namespace, world, stack, options=options)
         yield stage
     if request.node.get_closest_marker("cannot") is None:
         note(request, request.node.name.removeprefix("test_").partition("[")[0], "broker", stage.pids)
@@ -132,7 +151,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     for name, value in report.user_properties:
         if name == "played" and report.when == "teardown":
             case, way, pids = cast("tuple[str, str, list[int]]", value)
-            _found.setdefault(case, {})[way] = pids
+            _found.setdefault(case, {}).setdefault(way, []).extend(pids)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
