@@ -63,8 +63,7 @@ class Functions:
     def __init__(self, world: World, kind: Callable[[Callable[..., Any]], Any]) -> None:
         self._world = world
         within = timedelta(seconds=world.options.get("seconds", 3600))
-        name = "refund" if world.options.get("changed") else "pay"
-        self.pay = gated(expires_in=within, offers=OFFERS)(kind(_named(name, self._pay)))
+        self.pay = gated(expires_in=within, offers=OFFERS)(kind(_named("pay", self._pay)))
         self.render = long_running(kind(_named("render", self._render)))
         self.ask = gated(offers=(AnswerKind.RESPOND,))(kind(_named("ask", self._render)))
 
@@ -98,10 +97,11 @@ def ordinary(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     return call
 
 
-def turns_of(scenario: str, given: Any) -> list[list[Any]]:
-    """The amounts of each turn, with that of the input in its place."""
+def turns_of(scenario: str, world: World, given: Any) -> list[list[Any]]:
+    """The amounts of each turn, with that of the input in its place; another version of the agent adds its fee."""
+    fee = 1 if world.options.get("changed") else 0
     return [
-        [given["amount"] if amount is GIVEN else amount for amount in turn]
+        [given["amount"] + fee if amount is GIVEN else amount for amount in turn]
         for turn in TURNS.get(scenario, [[GIVEN]])
     ]
 
@@ -127,7 +127,7 @@ def asynchronous(scenario: str, world: World) -> Handler:
         if scenario in ("external", "question"):
             return [await said(known.render if scenario == "external" else known.ask, 10)]
         found: list[Any] = []
-        for turn in turns_of(scenario, run.input):
+        for turn in turns_of(scenario, world, run.input):
             found += await asyncio.gather(*(said(known.pay, amount) for amount in turn))
         return found
 
@@ -159,7 +159,7 @@ def blocking(scenario: str, world: World) -> Handler:
         if scenario in ("external", "question"):
             return [said(known.render if scenario == "external" else known.ask, 10)]
         found: list[Any] = []
-        for turn in turns_of(scenario, run.input):
+        for turn in turns_of(scenario, world, run.input):
             found += together(run, turn) if len(turn) > 1 else [said(known.pay, turn[0])]
         return found
 
@@ -189,13 +189,18 @@ def serve(options: Mapping[str, Any], world: World) -> None:
         asyncio.run(serve_arq(options, agents))
 
 
+def queue_of(options: Mapping[str, Any]) -> str:
+    """The job system's queue: jobs know nothing of builds, so each build has one."""
+    return f"{options['system']}-{options['namespace']}-{options.get('build', '')}"
+
+
 async def dispatch(broker: AsyncBroker, to: Send, options: Mapping[str, Any]) -> None:
     report("begins")
     await Dispatcher(broker, to=to, agents=[AGENT], again=AGAIN, build=options.get("build")).run()
 
 
 async def serve_arq(options: Mapping[str, Any], agents: Mapping[str, Handler]) -> None:
-    queue = f"arq-{options['namespace']}"
+    queue = queue_of(options)
     pool = await create_pool(RedisSettings.from_dsn(options["jobs"]), default_queue_name=queue)
     async with AsyncBroker(options["url"], namespace=options["namespace"], settings=QUICK) as broker:
 
@@ -211,7 +216,7 @@ async def serve_arq(options: Mapping[str, Any], agents: Mapping[str, Handler]) -
 def serve_celery(options: Mapping[str, Any], agents: Mapping[str, Handler]) -> None:
     place = {"namespace": options["namespace"], "settings": QUICK}
     app = Celery("jobs", broker=options["jobs"])
-    app.conf.update(task_default_queue=options["namespace"], task_ignore_result=True)
+    app.conf.update(task_default_queue=queue_of(options), task_ignore_result=True)
 
     def go_on_with(run_id: str) -> None:
         with Broker(options["url"], **place) as broker:
