@@ -6,17 +6,17 @@ of the processes of each case; `tests/tools/adapters.py` makes the page of them.
 
 import json
 import os
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from broker import AsyncBroker
 from broker.testing import RunningServer, ServerProcess, ServerSource
-from tests.worker.fleet import QUICK, ROOT
+from tests.worker.fleet import QUICK, ROOT, Agents
 
 from .cases import CASES, Subject, tried
 from .child import subject_named
@@ -119,6 +119,31 @@ def stage(
     if request.node.get_closest_marker("cannot") is None:
         note(request, request.node.name.removeprefix("test_").partition("[")[0], "broker", stage.pids)
     request.node.user_properties.append(("stage", stage.pids))
+
+
+@pytest.fixture
+def site(
+    server: RunningServer, namespace: str, world: World, request: pytest.FixtureRequest
+) -> Generator[Callable[..., Any]]:
+    """Starts processes that serve the agent over AG-UI. Afterwards the case is on record with them."""
+    from .agui_client import Site  # noqa: PLC0415 - its packages are only where AG-UI is under test
+
+    pids: list[int] = []
+    with ExitStack() as stack:
+
+        def start(*, url: str = server.url, **options: Any) -> Site:
+            process = Agents(
+                url, namespace, program="tests.adapters.site", folder=str(world.folder), **options
+            )
+            stack.callback(process.close)
+            found = Site(process)
+            pids.append(found.pid)
+            return found
+
+        yield start
+    if request.node.get_closest_marker("cannot") is None:
+        note(request, request.node.name.removeprefix("test_").partition("[")[0], "broker", pids)
+    request.node.user_properties.append(("stage", pids))
 
 
 @pytest.fixture(autouse=True)
