@@ -27,7 +27,8 @@ class Child:
         self._log = Path(options["folder"]) / f"log-{os.urandom(4).hex()}"
         self._log.touch()
         context = get_context("forkserver")
-        context.set_forkserver_preload([__name__, f"tests.adapters.subjects.{options['subject']}"])
+        subject = f"tests.adapters.subjects.{options['subject']}"
+        context.set_forkserver_preload([__name__, subject, f"{subject}_alone"])  # what is not there is left out
         self._process = context.Process(target=run, args=(options, str(self._log)), daemon=True)
         self._process.start()
 

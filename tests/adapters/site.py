@@ -94,7 +94,7 @@ async def nested(run: Run[Any]) -> list[Any]:
         except CallFailed as failed:
             return str(failed)
 
-    return await asyncio.gather(inner(), inner())
+    return list(await asyncio.gather(inner(), inner()))
 
 
 async def swallows(run: Run[Any]) -> list[Any]:

@@ -42,9 +42,7 @@ class Stage:
         self.pids.append(child.pid)
         return child
 
-    async def start(
-        self, given: Any = None, *, session: str | None = None, build: str | None = None
-    ) -> str:
+    async def start(self, given: Any = None, *, session: str | None = None, build: str | None = None) -> str:
         """The id of a new run."""
         outcome = await self.broker.start(AGENT, given, session=session or self.session, build=build)
         return outcome.run_id

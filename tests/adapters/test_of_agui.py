@@ -15,6 +15,7 @@ from broker.testing import await_until
 from .agui_client import Sites, asked, no, pays, yes
 from .world import World
 
+
 def test_approve(site: Sites, world: World) -> None:
     """Paused in one process, which is killed; answered to another one, under a new run id."""
     first = site()

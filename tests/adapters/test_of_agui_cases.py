@@ -14,7 +14,6 @@ from .agui_client import Sites, asked, cancelled, no, pays, refusal, yes
 from .world import World
 
 
-
 def answered(one: dict[str, Any], payload: Any) -> dict[str, Any]:
     return {"interruptId": one["id"], "status": "resolved", "payload": payload}
 
@@ -26,7 +25,10 @@ def amounts(world: World) -> list[Any]:
 def test_external(site: Sites) -> None:
     """The job that a call has started elsewhere is done; its result comes as an answer, to another process."""
     (one,) = asked(site(scenario="external").post("run-1"))
-    assert site(scenario="external").post("run-2", resume=[answered(one, "frames=240")])[-1]["result"] == "frames=240"
+    assert (
+        site(scenario="external").post("run-2", resume=[answered(one, "frames=240")])[-1]["result"]
+        == "frames=240"
+    )
 
 
 def test_in_a_row(site: Sites, world: World) -> None:
@@ -112,7 +114,7 @@ async def test_a_pause_that_cannot_be_stored(
     place = await to_thread(site, scenario=scenario)
     assert refusal(await to_thread(place.post, "run-1")) == "dead"
     assert (await broker.inbox.list()).items == ()
-    (dead,) = (await broker.dead.list()).items
+    (dead,) = await broker.dead.list()
     assert {"too_large": "bytes", "unreadable": "surrogate"}.get(case, "builtin") in dead.errors[0]
     assert world.effects == []
 

@@ -13,7 +13,7 @@ PACKAGES = ("ag-ui-protocol", "starlette", "sse-starlette", "pydantic-ai-slim")
 CANNOT: Mapping[str, str] = {
     "three_one_by_one": "one `resume` answers all that is open",
     "new_input": "an input that leaves an open question out is refused, and the question is named",
-    "other_build": "the process that the client asks goes on; one of another version runs nothing, and sets the run aside",
+    "other_build": "the process that is asked goes on; one of another version runs nothing and sets the run aside",
 }
 OWN = tuple(CASES)
 ALONE: Mapping[str, Alone] = {

@@ -45,7 +45,9 @@ def model(*amounts: int, tool: str) -> FunctionModel:
     return FunctionModel(stream_function=stream)
 
 
-def agent(world: World, amounts: Sequence[int] = (10,), *, tool: str = "pay", name: str = "pay") -> Agent[Any, Any]:
+def agent(
+    world: World, amounts: Sequence[int] = (10,), *, tool: str = "pay", name: str = "pay"
+) -> Agent[Any, Any]:
     render = ToolDefinition(name="render", parameters_json_schema={"type": "object"})
     made: Agent[Any, Any] = Agent(
         model(*amounts, tool=tool), output_type=[str, DeferredToolRequests],
@@ -69,10 +71,14 @@ async def _post(made: Agent[Any, Any], history: Any, given: dict[str, Any]) -> t
     return events, ended[0].all_messages() if ended else None
 
 
-def post(world: World, made: Agent[Any, Any] | None = None, *, is_new: bool = False, **given: Any) -> list[Any]:
+def post(
+    world: World, made: Agent[Any, Any] | None = None, *, is_new: bool = False, **given: Any
+) -> list[Any]:
     """The events of one request; what the conversation came to is in the file afterwards, where nothing failed."""
     kept = world.folder / "history"
-    history = ModelMessagesTypeAdapter.validate_json(kept.read_bytes()) if kept.exists() and not is_new else None
+    history = (
+        ModelMessagesTypeAdapter.validate_json(kept.read_bytes()) if kept.exists() and not is_new else None
+    )
     events, messages = asyncio.run(_post(made or agent(world), history, given))
     if history is None and messages is not None:
         kept.write_bytes(ModelMessagesTypeAdapter.dump_json(messages))

@@ -35,7 +35,7 @@ from ..world import World
 PACKAGES = ("celery", "arq")
 SYSTEMS = ("celery", "arq")
 CANNOT: Mapping[str, str] = {
-    "wrong_shape": "an edit is held against the names of a function's parameters, when it runs; types are its own affair",
+    "wrong_shape": "an edit is held against a function's parameters when it runs, and their types are not looked at",
     "new_input": "runs of a session know nothing of one another",
 }
 OWN = ("other_build",)
@@ -208,7 +208,11 @@ async def serve_arq(options: Mapping[str, Any], agents: Mapping[str, Handler]) -
             await go_on(broker, run_id, agents)
 
         worker = arq.Worker(
-            [arq.func(go_on_with, name="go_on_with")], queue_name=queue, redis_pool=pool, handle_signals=False, poll_delay=0.05
+            [arq.func(go_on_with, name="go_on_with")],
+            queue_name=queue,
+            redis_pool=pool,
+            handle_signals=False,
+            poll_delay=0.05,
         )
         await asyncio.gather(worker.async_run(), dispatch(broker, to_arq(pool, "go_on_with"), options))
 

@@ -38,9 +38,7 @@ ALONE = {
         ("pause_three_nodes", "one_of_three"), "each runs when it is answered; the others begin anew"
     ),
     "duplicate": Alone(("pause", "approve", "repeat"), "runs once; the second is ignored without a word"),
-    "flipped": Alone(
-        ("pause", "approve", "flip"), "the first holds; the second is ignored without a word"
-    ),
+    "flipped": Alone(("pause", "approve", "flip"), "the first holds; the second is ignored without a word"),
     "late": Alone(("pause_two", "first", "first"), "the late answer is taken for the next question"),
     "unknown_id": Alone(("pause", "unknown"), "ignored without a word"),
     "wrong_shape": Alone(("pause_batched", "misfit", "good"), "stored; the right answer is refused after it"),

@@ -119,7 +119,9 @@ def all_three(world: World) -> str:
 
 def flip(world: World) -> str:
     answer(world, NO)
-    return "the first holds; the second is ignored without a word" if paid(world) == [10] else str(paid(world))
+    return (
+        "the first holds; the second is ignored without a word" if paid(world) == [10] else str(paid(world))
+    )
 
 
 def unknown(world: World) -> str:
@@ -158,11 +160,11 @@ def three_nodes(world: World) -> Any:
 
 def one_of_three(world: World) -> str:
     made = three_nodes(world)
-    (second,) = [one.id for one in made.get_state(CONFIG).interrupts if one.value == 2]  # noqa: PLR2004
+    (second,) = [one.id for one in made.get_state(CONFIG).interrupts if one.value == 2]
     go_on(made, {second: "yes"})
     ran = [one.given for one in world.effects if one.what == "pay"]
     begun = sorted(one.given for one in world.effects if one.what == "before")
-    is_so = (ran, begun) == ([2], [1, 1, 2, 2, 3, 3]) and len(ids(made)) == 2  # noqa: PLR2004
+    is_so = (ran, begun) == ([2], [1, 1, 2, 2, 3, 3]) and len(ids(made)) == 2
     return "each runs when it is answered; the others begin anew" if is_so else f"{ran} {begun}"
 
 
@@ -217,7 +219,7 @@ def first(world: World) -> str:
 
 def batched(world: World, decisions: list[Any]) -> str:
     made = graph(world, mode="batched")
-    return tried(lambda: go_on(made, dict.fromkeys(kept(world), {"decisions": decisions})))
+    return tried(lambda: go_on(made, {one: {"decisions": decisions} for one in kept(world)}))
 
 
 def good(world: World) -> str:

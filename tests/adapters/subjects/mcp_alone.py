@@ -187,7 +187,9 @@ def two_calls(world: World) -> str:
     ask(world, given={"amount": 11})
     answer(world, YES, given={"amount": 11})
     same = kept(world)[0] == key
-    return "one key for both; their states tell them apart" if same and paid(world) == [11] else str(paid(world))
+    return (
+        "one key for both; their states tell them apart" if same and paid(world) == [11] else str(paid(world))
+    )
 
 
 def renamed(world: World) -> MCPServer:
@@ -196,9 +198,7 @@ def renamed(world: World) -> MCPServer:
     async def asks(amount: int) -> Elicit[Note]:
         return Elicit(f"Pay {amount}?", Note)
 
-    async def pay(
-        amount: int, ctx: Context, ok: Annotated[ElicitationResult[Note], Resolve(asks)]
-    ) -> str:
+    async def pay(amount: int, ctx: Context, ok: Annotated[ElicitationResult[Note], Resolve(asks)]) -> str:
         del ctx
         world.effect("pay", amount, "")
         return f"{ok.action}"

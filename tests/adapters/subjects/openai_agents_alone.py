@@ -163,7 +163,9 @@ def new_input(world: World) -> str:
     made = agent(world)
     done = asyncio.run(Runner.run(made, PROMPT))
     keep(world, done)
-    more = asyncio.run(Runner.run(agent(world, "question"), [*done.to_input_list(), {"role": "user", "content": "x"}]))
+    more = asyncio.run(
+        Runner.run(agent(world, "question"), [*done.to_input_list(), {"role": "user", "content": "x"}])
+    )
     before = len(world.effects)
     go_on(world, yes)
     is_both = bool(more.final_output or more.interruptions) and (before, paid(world)) == (0, [10])

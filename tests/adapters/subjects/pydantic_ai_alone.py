@@ -49,9 +49,11 @@ def paid(world: World) -> list[Any]:
 def pause(world: World, scenario: str = "pay") -> str:
     done = asyncio.run(agent(world, scenario).run(PROMPT))
     state(world).write_bytes(ConversationTypeAdapter.dump_json(done.conversation))
-    return "pauses: it is a result, and nothing is raised" if isinstance(
-        done.output, DeferredToolRequests
-    ) else "ended"
+    return (
+        "pauses: it is a result, and nothing is raised"
+        if isinstance(done.output, DeferredToolRequests)
+        else "ended"
+    )
 
 
 def go_on(world: World, approvals: Any, *, scenario: str = "pay", made: Any = None, calls: Any = None) -> Any:
@@ -107,7 +109,11 @@ def all_three(world: World) -> str:
 
 def flip(world: World) -> str:
     (said,) = go_on(world, NEVER)
-    return "both are taken: it ran, and is told not to have" if (said, paid(world)) == ("too much", [10]) else said
+    return (
+        "both are taken: it ran, and is told not to have"
+        if (said, paid(world)) == ("too much", [10])
+        else said
+    )
 
 
 def late(world: World) -> str:
