@@ -43,8 +43,10 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
         return name not in HERE
     if name == "test_page.py":
         return True
-    if name in ("test_cases.py", "test_alone.py"):
-        return not HAS_SUBJECT
+    if name == "test_cases.py":
+        return not HAS_SUBJECT or not tried(the_subject())
+    if name == "test_alone.py":
+        return not HAS_SUBJECT or not the_subject().ALONE
     if name == "test_docs.py":
         return not HAS_PAGE
     return name.startswith("test_of_") and not name.startswith((f"test_of_{ADAPTER}.", f"test_of_{ADAPTER}_"))

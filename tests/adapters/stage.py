@@ -13,7 +13,7 @@ from .child import AGENT, Child
 from .world import World
 
 ME: Final = Principal.local("ada")
-PATIENCE: Final = 30.0
+PATIENCE: Final = 120.0
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from broker.testing import wait_until
 
-PATIENCE: Final = 30.0
+PATIENCE: Final = 120.0
 
 
 class Effect(NamedTuple):
