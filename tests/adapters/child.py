@@ -28,7 +28,9 @@ class Child:
         self._log.touch()
         context = get_context("forkserver")
         subject = f"tests.adapters.subjects.{options['subject']}"
-        context.set_forkserver_preload([__name__, subject, f"{subject}_alone"])  # what is not there is left out
+        context.set_forkserver_preload(
+            [__name__, subject, f"{subject}_alone"]
+        )  # what is not there is left out
         self._process = context.Process(target=run, args=(options, str(self._log)), daemon=True)
         self._process.start()
 

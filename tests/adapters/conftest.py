@@ -16,7 +16,7 @@ import pytest
 
 from broker import AsyncBroker
 from broker.testing import RunningServer, ServerProcess, ServerSource
-from tests.worker.fleet import QUICK, ROOT, Agents
+from tests.worker.fleet import QUICK, ROOT
 
 from .cases import CASES, Subject, tried
 from .child import subject_named
@@ -134,11 +134,8 @@ def site(
     with ExitStack() as stack:
 
         def start(*, url: str = server.url, **options: Any) -> Site:
-            process = Agents(
-                url, namespace, program="tests.adapters.site", folder=str(world.folder), **options
-            )
-            stack.callback(process.close)
-            found = Site(process)
+            found = Site(url, namespace, {"folder": str(world.folder)} | options)
+            stack.callback(found.kill)
             pids.append(found.pid)
             return found
 

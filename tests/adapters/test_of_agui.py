@@ -24,7 +24,7 @@ def test_approve(site: Sites, world: World) -> None:
     assert [event["type"] for event in events] == ["RUN_STARTED", "TEXT_MESSAGE_CHUNK", "RUN_FINISHED"]
     assert one["metadata"]["toolCall"]["args"] == {"amount": 10}
     assert world.effects == []
-    first.process.kill()
+    first.kill()
     second = site()
     events = second.post("run-2", resume=[yes(one)])
     assert events[-1]["outcome"] == {"type": "success"}
@@ -128,7 +128,7 @@ async def test_killed(site: Sites, world: World, broker: AsyncBroker) -> None:
         return len(world.effects) == 1
 
     await await_until(happened, 60, what="the effect")
-    first.process.kill()
+    first.kill()
     await waiting
     world.let_go()
     events = await to_thread(site().post, "run-2", resume=[yes(one)])
@@ -204,7 +204,7 @@ async def test_a_process_that_is_told_to_end_gives_its_runs_back(
     asking = asyncio.create_task(to_thread(cut_off))
     run_id = await await_until(leased, 60, what="the run is leased")
     first.process.terminate()
-    assert await to_thread(first.process.exit_code) in (0, -15)
+    assert await to_thread(first.exit_code) in (0, -15)
     await asking
     assert (await broker.runs.get(run_id)).state is RunState.READY
     held.unlink()

@@ -142,7 +142,7 @@ def restarted(site: Sites, own: ServerProcess, *, empty: bool) -> dict[str, Any]
     """A question on a server of one's own, which is restarted then, with or without what it had stored."""
     first = site(url=own.url)
     (one,) = asked(first.post("run-1", **pays(10)))
-    first.process.kill()
+    first.kill()
     own.stop()
     if empty:
         for kept in (*own.directory.glob("appendonlydir/*"), *own.directory.glob("*.rdb")):
