@@ -267,3 +267,10 @@ async def test_runs_of_a_session_know_nothing_of_one_another(stage: Stage) -> No
     stage.worker("pay")
     assert (await stage.ended(run)).result == ["paid 10"]
     assert (await stage.ended(newer)).result == ["paid 7"]
+
+
+@pytest.mark.cannot("unsupported_version")
+def test_no_package_of_a_job_system_is_imported() -> None:
+    code = "import sys, broker.adapters.functions; print({'arq', 'celery', 'kombu'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -36,6 +36,7 @@ PACKAGES = ("celery", "arq")
 SYSTEMS = ("celery", "arq")
 CANNOT: Mapping[str, str] = {
     "wrong_shape": "an edit is held against a function's parameters when it runs, and their types are not looked at",
+    "unsupported_version": "it imports no package: what hands a run over is a function of yours",
     "new_input": "runs of a session know nothing of one another",
 }
 OWN = ("other_build",)
