@@ -76,8 +76,8 @@ class Subject(Protocol):
 
 
 def tried(subject: Subject) -> set[str]:
-    """The cases that the suite plays with a subject: all, or its `CASES` where it is a recipe and has few."""
-    return set(getattr(subject, "CASES", CASES)) - set(subject.CANNOT)
+    """The cases that `test_cases.py` plays with a subject: all but those that it has none of, or a test of its own."""
+    return set(CASES) - set(subject.CANNOT) - set(getattr(subject, "OWN", ()))
 
 
 def subject_of(module: ModuleType) -> Subject:

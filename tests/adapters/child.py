@@ -27,7 +27,9 @@ class Child:
         self._log = Path(options["folder"]) / f"log-{os.urandom(4).hex()}"
         self._log.touch()
         context = get_context("forkserver")
-        context.set_forkserver_preload([__name__, module_of(options["subject"])])
+        subject = module_of(options["subject"])
+        # What is not there is left out.
+        context.set_forkserver_preload([__name__, subject, f"{subject}_alone"])
         self._process = context.Process(target=run, args=(options, str(self._log)), daemon=True)
         self._process.start()
 
@@ -62,6 +64,10 @@ def run(options: dict[str, Any], log: str) -> None:
         report(json.dumps(subject.alone(options["case"], options["phase"], world)))
         return
     report_logs()
+    serve = getattr(subject, "serve", None)
+    if serve is not None:
+        serve(options, world)
+        return
     worker = Worker(
         options["url"], namespace=options["namespace"], settings=QUICK, build=options.get("build")
     )

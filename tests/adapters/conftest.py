@@ -6,16 +6,16 @@ of the processes of each case; `tests/tools/adapters.py` makes the page of them.
 
 import json
 import os
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from broker import AsyncBroker
-from broker.testing import RunningServer
+from broker.testing import RunningServer, ServerProcess, ServerSource
 from tests.worker.fleet import QUICK, ROOT
 
 from .cases import CASES, Subject, tried
@@ -43,8 +43,10 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
         return name not in HERE
     if name in ("test_contract.py", "test_page.py"):
         return True
-    if name in ("test_cases.py", "test_alone.py"):
-        return not HAS_SUBJECT
+    if name == "test_cases.py":
+        return not HAS_SUBJECT or not tried(the_subject())
+    if name == "test_alone.py":
+        return not HAS_SUBJECT or not the_subject().ALONE
     if name == "test_docs.py":
         return not HAS_PAGE
     return name.startswith("test_of_") and not name.startswith((f"test_of_{ADAPTER}.", f"test_of_{ADAPTER}_"))
@@ -88,6 +90,21 @@ async def broker(server: RunningServer, namespace: str) -> AsyncGenerator[AsyncB
         yield broker
 
 
+@pytest.fixture(scope="session")
+def jobs_server(server_source: ServerSource) -> Generator[ServerProcess]:
+    """A job system's own server, with a port: Celery does not read the URL of a socket file that others read."""
+    assert server_source.binary is not None
+    with ServerProcess(server_source.binary, port=0) as process:
+        yield process
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every case is played on each of the subject's systems, where it has several."""
+    systems = getattr(the_subject(), "SYSTEMS", ()) if HAS_SUBJECT else ()
+    if "stage" in metafunc.fixturenames and systems:
+        metafunc.parametrize("stage", systems, indirect=True)
+
+
 @pytest.fixture
 def stage(
     adapter: str, broker: AsyncBroker, server: RunningServer, namespace: str, world: World,
@@ -95,11 +112,37 @@ def stage(
 ) -> Generator[Stage]:  # fmt: skip
     """Nobody works yet. Afterwards the case is on record with the processes that played it."""
     with ExitStack() as stack:
-        stage = Stage(adapter, broker, server.url, namespace, world, stack)
+        system = getattr(request, "param", None)
+        options = {}
+        if system is not None:
+            options = {"system": system, "jobs": request.getfixturevalue("jobs_server").tcp_url}
+        stage = Stage(adapter, broker, server.url, namespace, world, stack, options=options)
         yield stage
     if request.node.get_closest_marker("cannot") is None:
         note(request, request.node.name.removeprefix("test_").partition("[")[0], "broker", stage.pids)
     request.node.user_properties.append(("stage", stage.pids))
+
+
+@pytest.fixture
+def site(
+    server: RunningServer, namespace: str, world: World, request: pytest.FixtureRequest
+) -> Generator[Callable[..., Any]]:
+    """Starts processes that serve the agent over AG-UI. Afterwards the case is on record with them."""
+    from .agui_client import Site  # noqa: PLC0415 - its packages are only where AG-UI is under test
+
+    pids: list[int] = []
+    with ExitStack() as stack:
+
+        def start(*, url: str = server.url, **options: Any) -> Site:
+            found = Site(url, namespace, {"folder": str(world.folder)} | options)
+            stack.callback(found.kill)
+            pids.append(found.pid)
+            return found
+
+        yield start
+    if request.node.get_closest_marker("cannot") is None:
+        note(request, request.node.name.removeprefix("test_").partition("[")[0], "broker", pids)
+    request.node.user_properties.append(("stage", pids))
 
 
 @pytest.fixture(autouse=True)
@@ -132,7 +175,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     for name, value in report.user_properties:
         if name == "played" and report.when == "teardown":
             case, way, pids = cast("tuple[str, str, list[int]]", value)
-            _found.setdefault(case, {})[way] = pids
+            _found.setdefault(case, {}).setdefault(way, []).extend(pids)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

@@ -28,6 +28,8 @@ class Stage:
     stack: ExitStack
     pids: list[int] = field(default_factory=list)
     session: str = "thread-1"
+    options: dict[str, Any] = field(default_factory=dict)
+    """What every worker is told."""
 
     def worker(self, scenario: str, **options: Any) -> Child:
         """A worker process of a scenario's agent."""
@@ -35,14 +37,14 @@ class Stage:
             "subject": self.subject, "url": self.url, "namespace": self.namespace,
             "folder": str(self.world.folder), "scenario": scenario,
         }  # fmt: skip
-        child = Child(given | options)
+        child = Child(given | self.options | options)
         self.stack.callback(child.kill)
         self.pids.append(child.pid)
         return child
 
-    async def start(self, given: Any = None, *, session: str | None = None) -> str:
+    async def start(self, given: Any = None, *, session: str | None = None, build: str | None = None) -> str:
         """The id of a new run."""
-        outcome = await self.broker.start(AGENT, given, session=session or self.session)
+        outcome = await self.broker.start(AGENT, given, session=session or self.session, build=build)
         return outcome.run_id
 
     async def paused(self, scenario: str, given: Any = None, **options: Any) -> RunRecord:

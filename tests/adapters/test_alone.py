@@ -24,3 +24,4 @@ def test_alone(case: str, subject: Subject, world: World, played: list[int]) -> 
         last = json.loads(child.log.splitlines()[-1])
     assert last == word
     assert len(set(played)) == len(phases)
+    played += sorted({one.pid for one in world.effects} - set(played))  # forks that died, or that raced

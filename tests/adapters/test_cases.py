@@ -3,6 +3,8 @@
 A case that a subject has no way for is not here: its framework's own behaviour is shown in `test_of_<adapter>.py`.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from broker import (
@@ -343,7 +345,7 @@ async def test_swallowed(stage: Stage) -> None:
 async def restarted(stage: Stage, own: ServerProcess, *, empty: bool) -> tuple[RunRecord, Stage]:
     """A pause on a server of one's own, which is restarted then, with or without what it had stored."""
     async with AsyncBroker(own.url, namespace="restart", settings=QUICK, by=ME) as before:
-        there = Stage(stage.subject, before, own.url, "restart", stage.world, stage.stack, stage.pids)
+        there = replace(stage, broker=before, url=own.url, namespace="restart")
         run = await there.paused("pay", TEN)
     own.stop()
     if empty:

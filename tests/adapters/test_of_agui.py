@@ -1,99 +1,19 @@
 """The endpoint for AG-UI over real HTTP: pauses in one process are answered and gone on with in another."""
 
 import asyncio
-import json
 from asyncio import to_thread
-from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from typing import Any
 
 import httpx
 import pytest
-from ag_ui.core import Event as TheirEvent
-from pydantic import TypeAdapter
 
 from broker import AsyncBroker, Interrupt, RunState, Settlement
-from broker.interop.agui import StreamValidator
-from broker.testing import RunningServer, await_until
-from tests.worker.fleet import Agents
+from broker.testing import await_until
 
-from .conftest import note
+from .agui_client import Sites, asked, no, pays, yes
 from .world import World
-
-THEIRS: TypeAdapter[Any] = TypeAdapter(TheirEvent)
-JSONS = list[dict[str, Any]]
-
-
-class Site:
-    """A process that serves the agent."""
-
-    def __init__(self, process: Agents) -> None:
-        self.process = process
-        said = json.loads(process.says("port"))
-        self.pid, self.url = said["pid"], f"http://127.0.0.1:{said['port']}/agent"
-
-    def post(self, run_id: str, *, by: str = "ada", **given: Any) -> JSONS:
-        """The events of a run, each of which the protocol's own reader takes, in an order that conforms."""
-        body = {"threadId": "thread-1", "runId": run_id, "messages": []} | given
-        came = httpx.post(self.url, json=body, headers={"authorization": f"Bearer {by}"}, timeout=60)
-        assert came.headers["content-type"].startswith("text/event-stream"), came.text
-        lines = [line for line in came.text.splitlines() if line.startswith("data: ")]
-        events: JSONS = [json.loads(line.removeprefix("data: ")) for line in lines]
-        judge = StreamValidator()
-        for one in events:
-            THEIRS.validate_python(one)
-            judge.feed(one)
-        judge.close()
-        assert judge.conforms, judge.violations
-        return events
-
-
-Sites = Callable[..., Site]
-
-
-@pytest.fixture
-def site(
-    server: RunningServer, namespace: str, world: World, request: pytest.FixtureRequest
-) -> Generator[Sites]:
-    pids: list[int] = []
-    with ExitStack() as stack:
-
-        def start(**options: Any) -> Site:
-            process = Agents(
-                server.url, namespace, program="tests.adapters.site", folder=str(world.folder), **options
-            )
-            stack.callback(process.close)
-            found = Site(process)
-            pids.append(found.pid)
-            return found
-
-        yield start
-    note(request, request.node.name.removeprefix("test_").partition("[")[0], "broker", pids)
-
-
-def pays(*amounts: int) -> dict[str, Any]:
-    return {"state": {"amounts": list(amounts)}}
-
-
-def asked(events: JSONS) -> JSONS:
-    """The interrupts with which a run has ended."""
-    outcome = events[-1]["outcome"]
-    assert (events[-1]["type"], outcome["type"]) == ("RUN_FINISHED", "interrupt"), events
-    found: JSONS = outcome["interrupts"]
-    return found
-
-
-def yes(one: dict[str, Any], **payload: Any) -> dict[str, Any]:
-    return {"interruptId": one["id"], "status": "resolved", "payload": {"approved": True} | payload}
-
-
-def no(one: dict[str, Any], reason: str) -> dict[str, Any]:
-    return {
-        "interruptId": one["id"],
-        "status": "resolved",
-        "payload": {"approved": False, "reason": reason},
-    }
 
 
 def test_approve(site: Sites, world: World) -> None:
@@ -104,7 +24,7 @@ def test_approve(site: Sites, world: World) -> None:
     assert [event["type"] for event in events] == ["RUN_STARTED", "TEXT_MESSAGE_CHUNK", "RUN_FINISHED"]
     assert one["metadata"]["toolCall"]["args"] == {"amount": 10}
     assert world.effects == []
-    first.process.kill()
+    first.kill()
     second = site()
     events = second.post("run-2", resume=[yes(one)])
     assert events[-1]["outcome"] == {"type": "success"}
@@ -209,7 +129,7 @@ async def test_killed(site: Sites, world: World, broker: AsyncBroker) -> None:
         return len(world.effects) == 1
 
     await await_until(happened, 60, what="the effect")
-    first.process.kill()
+    first.kill()
     await waiting
     world.let_go()
     events = await to_thread(site().post, "run-2", resume=[yes(one)])
@@ -286,7 +206,7 @@ async def test_a_process_that_is_told_to_end_gives_its_runs_back(
     asking = asyncio.create_task(to_thread(cut_off))
     run_id = await await_until(leased, 60, what="the run is leased")
     first.process.terminate()
-    assert await to_thread(first.process.exit_code) in (0, -15)
+    assert await to_thread(first.exit_code) in (0, -15)
     await asking
     assert (await broker.runs.get(run_id)).state is RunState.READY
     held.unlink()

@@ -18,11 +18,13 @@ from arq import create_pool
 from arq.connections import RedisSettings
 from celery import Celery  # type: ignore[import-not-found, unused-ignore]
 
-from broker import Answer, Approve, AsyncBroker, Edit, Principal, Reject, RunState
+from broker import Approve, AsyncBroker, Edit, JournalMismatch, Principal, RunState, Settlement
 from broker.adapters.functions import Dispatcher, Job, to_arq, to_celery
-from broker.testing import RunningServer, ServerProcess, ServerSource, await_until
+from broker.testing import RunningServer, ServerProcess, await_until
 from tests.dispatching.agents import effects
 from tests.worker.fleet import QUICK, ROOT, ended, run_when
+
+from .stage import Stage
 
 COMMANDS = {
     "celery": ["celery", "-A", "tests.adapters.job_systems.of_celery", "worker", "--pool", "solo",
@@ -33,14 +35,6 @@ VERBS = {"celery": "paid", "arq": "refunded"}
 AGAIN = timedelta(seconds=3)
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # those of other packages
-
-
-@pytest.fixture(scope="module")
-def jobs_server(server_source: ServerSource) -> Generator[ServerProcess]:
-    """The job system's own server, with a port: Celery does not read the URL of a socket file that others read."""
-    assert server_source.binary is not None
-    with ServerProcess(server_source.binary, port=0) as process:
-        yield process
 
 
 class System:
@@ -137,27 +131,6 @@ def ask(broker: AsyncBroker, tmp_path: Path) -> Ask:
 
 
 @pytest.mark.usefixtures("dispatcher")
-@pytest.mark.parametrize(
-    ("answer", "said"), [(Approve(), "{verb} 5"), (Reject(reason="no"), "rejected"), (Edit, "{verb} 3")],
-    ids=["approve", "deny", "edit"],
-)  # fmt: skip
-async def test_a_pause_in_one_worker_and_the_answer_in_another(
-    broker: AsyncBroker, system: System, ask: Ask, tmp_path: Path, answer: Answer | type[Edit], said: str
-) -> None:
-    first = system.worker()
-    run_id, question = await ask()
-    first.kill()
-    second = system.worker()
-    if answer is Edit:
-        answer = Edit(arguments={"folder": str(tmp_path), "amount": 3})
-    assert isinstance(answer, Approve | Reject | Edit)
-    assert (await broker.inbox.answer(question, answer)).ok
-    run = await ended(broker, run_id)
-    assert run.result == {"said": said.format(verb=VERBS[system.name]), "pid": second.pid}
-    assert len(effects(tmp_path)) == (0 if isinstance(answer, Reject) else 1)
-
-
-@pytest.mark.usefixtures("dispatcher")
 async def test_R03_a_worker_that_is_killed_in_the_middle(
     broker: AsyncBroker, system: System, ask: Ask, tmp_path: Path
 ) -> None:
@@ -242,3 +215,62 @@ async def test_the_programs_of_the_page_run(
         paused = await run_when(broker, started.run_id, RunState.WAITING)
         assert (await broker.inbox.answer(paused.interrupt_ids[0], Approve())).ok
         assert (await ended(broker, started.run_id)).result == "cancelled R7"
+
+
+# Cases of the suite, in a way of their own ----------------------------------------------------------------------
+
+
+async def test_other_build(stage: Stage) -> None:
+    """A dispatcher of another build is given nothing of it; a job of another agent that gets it refuses."""
+    run_id = await stage.start({"amount": 10}, build="one")
+    first = stage.worker("pay", build="one")
+    run = await stage.when(run_id, RunState.WAITING)
+    first.kill()
+    await stage.answer_all(run, [Approve()])
+    other = stage.worker("pay", changed=True, build="two")
+    probe = await stage.start({"amount": 10}, session="thread-2")
+    await stage.when(probe, RunState.WAITING)
+    assert (await stage.broker.runs.get(run_id)).state is RunState.READY
+    other.kill()
+    forced = stage.worker("pay", changed=True, build="one")
+    dead = await stage.when(run_id, RunState.DEAD)
+    assert JournalMismatch.code in dead.errors[0]
+    assert stage.world.effects == []
+    forced.kill()
+    await stage.broker.dead.requeue(run_id)
+    done = await stage.finished(run, "pay", build="one")
+    assert (done.result, len(stage.world.effects)) == (["paid 10"], 1), done.errors
+
+
+@pytest.mark.cannot("wrong_shape")
+async def test_an_edit_that_does_not_fit_the_function_is_the_calls_error(stage: Stage) -> None:
+    """It is not refused when it is given: names are held against the function when the call is made."""
+    run = await stage.paused("pay", {"amount": 10})
+    await stage.answer_all(run, [Edit(arguments={"sum": 4})])
+    done = await stage.finished(run, "pay")
+    assert "sum" in str(done.errors or done.result)
+    assert stage.world.effects == []
+    again = await stage.paused("pay", {"amount": 10})
+    await stage.answer_all(again, [Edit(arguments={"amount": "many"})])
+    done = await stage.finished(again, "pay")
+    assert (done.result, [one.given for one in stage.world.effects]) == (["paid many"], ["many"])
+
+
+@pytest.mark.cannot("new_input")
+async def test_runs_of_a_session_know_nothing_of_one_another(stage: Stage) -> None:
+    run = await stage.paused("pay", {"amount": 10})
+    (old,) = await stage.asked(run)
+    newer = await stage.paused("pay", {"amount": 7})
+    assert (await stage.broker.inbox.get(old.id)).state is Settlement.OPEN
+    await stage.answer_all(run, [Approve()])
+    await stage.answer_all(newer, [Approve()])
+    stage.worker("pay")
+    assert (await stage.ended(run)).result == ["paid 10"]
+    assert (await stage.ended(newer)).result == ["paid 7"]
+
+
+@pytest.mark.cannot("unsupported_version")
+def test_no_package_of_a_job_system_is_imported() -> None:
+    code = "import sys, broker.adapters.functions; print({'arq', 'celery', 'kombu'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

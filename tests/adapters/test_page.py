@@ -22,4 +22,21 @@ def test_every_case_is_a_row_of_every_adapter() -> None:
         for name, column in whole.items()
     }
     assert holes == {name: [] for name in whole}
+
+
+def test_every_row_of_a_framework_alone_is_whole() -> None:
+    """What one framework was shown to do alone, each other one was shown too; plain functions do not pause alone."""
+    found = json.loads(FILE.read_text())
+    alone = {
+        name: {case for case, cell in column["cases"].items() if "alone" in cell}
+        for name, column in found.items()
+    }
+    rows = set().union(*alone.values())
+    assert len(rows) > len(CASES) // 2
+    holes = {name: rows - cases for name, cases in alone.items() if rows - cases}
+    assert holes == {"functions": rows}
+
+
+def test_every_subject_has_its_column() -> None:
+    found = json.loads(FILE.read_text())
     assert {name for name in SUBJECTS if not name.endswith("_alone")} <= set(found)

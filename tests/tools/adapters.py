@@ -47,14 +47,29 @@ def columns() -> Columns:
 
 def page(text: str, found: Columns) -> str:
     """The page with its tables as they should be."""
-    heads = tuple(f"{name} {next(iter(column['versions'].values()))}" for name, column in found.items())
+    alone = {
+        name: column
+        for name, column in found.items()
+        if any("alone" in cell for cell in column["cases"].values())
+    }
     parts = (
         "### With the broker\n\n",
-        table(("case", "what comes of it", *heads), _rows(found, "broker")),
+        table(("case", "what comes of it", *_heads(found)), _rows(found, "broker")),
         "\n### Alone\n\n",
-        table(("case", *heads), _rows(found, "alone")),
+        table(("case", *_heads(alone)), _rows(alone, "alone")),
     )
     return _PART.sub(lambda part: part[1] + "\n" + "".join(parts) + "\n", text)
+
+
+def _heads(found: Columns) -> tuple[str, ...]:
+    """The adapters' names, each with its package's version; with all packages where none of them has that name."""
+    heads: list[str] = []
+    for name, column in found.items():
+        first, *_ = versions = column["versions"]
+        of_that_name = name.replace("_", "") in first.replace("-", "")
+        said = versions[first] if of_that_name else ", ".join(map(" ".join, versions.items()))
+        heads.append(f"{name} {said}")
+    return tuple(heads)
 
 
 def _rows(found: Columns, way: str) -> Iterator[tuple[str, ...]]:

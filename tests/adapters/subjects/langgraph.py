@@ -29,14 +29,28 @@ CANNOT = {
     "swallowed": "`interrupt` raises an `Exception`: a node that catches it goes on without an answer",
 }
 ALONE = {
-    "approve": Alone(("pause", "resume"), "runs once"),
-    "duplicate": Alone(("pause", "resume", "resume"), "runs once; the second is ignored without a word"),
-    "unknown_id": Alone(("pause", "unknown"), "ignored without a word"),
+    "approve": Alone(("pause", "approve"), "runs once"),
+    "reject": Alone(("pause", "reject"), "the model is told why, not who"),
+    "edit": Alone(("pause", "edit"), "the edited call runs"),
+    "external": Alone(("pause", "external"), "it stands for the call"),
+    "three_at_once": Alone(("pause_three", "all_three"), "each runs once"),
+    "three_one_by_one": Alone(
+        ("pause_three_nodes", "one_of_three"), "each runs when it is answered; the others begin anew"
+    ),
+    "duplicate": Alone(("pause", "approve", "repeat"), "runs once; the second is ignored without a word"),
+    "flipped": Alone(("pause", "approve", "flip"), "the first holds; the second is ignored without a word"),
     "late": Alone(("pause_two", "first", "first"), "the late answer is taken for the next question"),
+    "unknown_id": Alone(("pause", "unknown"), "ignored without a word"),
     "wrong_shape": Alone(("pause_batched", "misfit", "good"), "stored; the right answer is refused after it"),
     "race": Alone(("pause", "both"), "runs twice"),
-    "killed": Alone(("pause", "killed", "resume"), "runs again, if somebody keeps the answer"),
-    "new_input": Alone(("pause", "again", "resume"), "the old question is gone without a word"),
+    "killed": Alone(("pause", "killed", "again_after_kill"), "runs again, if somebody keeps the answer"),
+    "new_input": Alone(("pause", "new_input"), "the old question is gone without a word"),
+    "nested": Alone(("pause_nested", "nested_answers"), "two questions with ids of their own"),
+    "other_build": Alone(("pause", "other_tools"), "the call is dropped with a line in the log"),
+    "expired": Alone(("pause", "years_later"), "no deadline: ten years later it runs"),
+    "restart_empty": Alone(("pause", "without_state"), "refused: ValueError"),
+    "unserializable": Alone(("unserializable",), "refused: TypeError"),
+    "changed_arguments": Alone(("pause", "changed"), "the changed ones are asked about anew"),
     "swallowed": Alone(("pause_swallow",), "goes on without an answer"),
 }
 SCENARIOS: Final[dict[str, list[list[int]]]] = {
@@ -127,11 +141,11 @@ def agent(world: World, turns: list[list[int]], *names: str, checkpointer: Any =
     )  # fmt: skip
 
 
-def simple(node: Any, checkpointer: Any, **options: Any) -> Any:
+def simple(node: Any, checkpointer: Any, name: str = "node", **options: Any) -> Any:
     graph = StateGraph(State)
-    graph.add_node("node", node)
-    graph.add_edge(START, "node")
-    graph.add_edge("node", END)
+    graph.add_node(name, node)
+    graph.add_edge(START, name)
+    graph.add_edge(name, END)
     return graph.compile(checkpointer=checkpointer, **options)
 
 
@@ -258,4 +272,5 @@ def alone(case: str, phase: str, world: World) -> str:
     """One phase without the broker; the last one's word is what is held against `ALONE`."""
     from tests.adapters.subjects.langgraph_alone import PHASES  # noqa: PLC0415 - it is built on this module
 
-    return PHASES[phase](case, world)
+    del case
+    return PHASES[phase](world)

@@ -1,9 +1,9 @@
 """A server of MCP whose tools ask before they pay. Each worker has one of its own; they share the key of the states."""
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from importlib import import_module
 from typing import Annotated, Any, Final
 
 import mcp
@@ -33,10 +33,29 @@ CANNOT = {
     "unserializable": "everything is JSON",
 }
 ALONE = {
-    "approve": Alone(("ask", "accept"), "paid 10"),
-    "reject": Alone(("ask", "decline"), "not paid: decline"),
-    "duplicate": Alone(("ask", "accept", "accept"), "paid 10, 2 times"),
-    "changed_arguments": Alone(("ask", "accept_more"), "Invalid or expired requestState"),
+    "approve": Alone(("ask", "accept"), "runs once"),
+    "reject": Alone(("ask", "decline"), "a bare no: it has no reason"),
+    "edit": Alone(("ask", "edit"), "refused: Invalid or expired requestState"),
+    "external": Alone(("ask_external", "external"), "the client asks until it is there"),
+    "three_at_once": Alone(("ask_three", "all_three"), "each runs once"),
+    "three_one_by_one": Alone(("ask_two", "one_of_two"), "taken one by one; it runs after the last"),
+    "duplicate": Alone(("ask", "accept", "accept"), "runs twice"),
+    "flipped": Alone(("ask", "accept", "flip"), "both are taken: it ran, and is told not to have"),
+    "late": Alone(("ask", "decline", "late"), "it runs, after the run has ended with a no"),
+    "unknown_id": Alone(("ask", "unknown"), "asked again"),
+    "wrong_shape": Alone(("ask", "misfit"), "refused: an error of the tool"),
+    "race": Alone(("ask", "both"), "runs twice"),
+    "killed": Alone(
+        ("ask", "killed", "again_after_kill"), "runs again, if the client keeps its state and the answer"
+    ),
+    "new_input": Alone(("ask", "new_input"), "both go on: the old question can still be answered"),
+    "nested": Alone(("two_calls",), "one key for both; their states tell them apart"),
+    "other_build": Alone(("ask", "other_name"), "asked again"),
+    "expired": Alone(("ask", "years_later"), "refused: Invalid or expired requestState"),
+    "restart_empty": Alone(("ask", "new_key"), "refused: Invalid or expired requestState"),
+    "unserializable": Alone(("unserializable",), "refused: PydanticSerializationError"),
+    "changed_arguments": Alone(("ask", "changed"), "refused: Invalid or expired requestState"),
+    "swallowed": Alone(("ask",), "pauses: it is a result, and nothing is raised"),
 }
 
 SECRET: Final = "one key for all of the bank's processes"
@@ -150,41 +169,7 @@ def handler(scenario: str, world: World) -> Handler:
     return Payer(scenario, world)
 
 
-# Alone -----------------------------------------------------------------------------------------------------------
-
-
 def alone(case: str, phase: str, world: World) -> str:
-    """A client without the broker: it keeps the state in a file and sends it from another process."""
-    import asyncio  # noqa: PLC0415
-
-    del case
-    return asyncio.run(_phase(phase, world))
-
-
-async def _phase(phase: str, world: World) -> str:
-    kept = world.folder / "state.json"
-    async with mcp.Client(Bank(world).app, elicitation_callback=_never) as client:
-        if phase == "ask":
-            asked = await client.session.call_tool("pay", {"amount": 10}, allow_input_required=True)
-            assert isinstance(asked, types.InputRequiredResult)
-            kept.write_text(json.dumps([list(asked.input_requests or {}), asked.request_state]))
-            return "asked"
-        (key,), state = json.loads(kept.read_text())
-        action, _, more = phase.partition("_")
-        answer = types.ElicitResult.model_validate(
-            {"action": action, "content": {} if action == "accept" else None}
-        )
-        try:
-            result = await client.session.call_tool(
-                "pay", {"amount": 99 if more else 10}, input_responses={key: answer}, request_state=state
-            )
-        except mcp.MCPError as error:
-            refused: str = error.message
-            return refused
-    text: str = result.content[0].text
-    times = len(world.effects)
-    return f"{text}, {times} times" if times > 1 else text
-
-
-async def _never(_context: Any, _params: Any) -> types.ElicitResult:
-    raise AssertionError("nobody is asked in the middle of a call")
+    """One phase of a case without the broker: a client that keeps the state in a file, and a server."""
+    word: str = import_module("tests.adapters.subjects.mcp_alone").alone(case, phase, world)
+    return word

@@ -174,11 +174,29 @@ class Swallowing:
 
 
 ALONE: Mapping[str, Alone] = {
-    "approve": Alone(("pause", "resume"), "runs once"),
-    "duplicate": Alone(("pause", "resume", "resume"), "runs twice"),
-    "killed": Alone(("pause", "killed", "resume"), "runs again, if somebody keeps the state and the answer"),
+    "approve": Alone(("pause", "approve"), "runs once"),
+    "reject": Alone(("pause", "reject"), "the model is told why, not who"),
+    "edit": Alone(("pause", "edit"), "refused: ModelBehaviorError"),
+    "external": Alone(("pause", "external"), "only as the words of a no"),
+    "three_at_once": Alone(("pause_three", "all_three"), "each runs once"),
+    "three_one_by_one": Alone(("pause_three", "one_of_three"), "each runs when it is answered"),
+    "duplicate": Alone(("pause", "approve", "approve"), "runs twice"),
+    "flipped": Alone(("pause", "approve", "flip"), "both are taken: it ran, and is told not to have"),
+    "late": Alone(("pause", "reject", "late"), "it runs, after the run has ended with a no"),
     "unknown_id": Alone(("pause", "unknown"), "ignored without a word"),
+    "wrong_shape": Alone(("pause", "misfit"), "refused: AttributeError"),
+    "race": Alone(("pause", "both"), "runs twice"),
+    "killed": Alone(
+        ("pause", "killed", "again_after_kill"), "runs again, if somebody keeps the state and the answer"
+    ),
+    "new_input": Alone(("pause", "new_input"), "both go on: the old question can still be answered"),
+    "nested": Alone(("pause_nested", "nested"), "two questions, told apart by the agents' names"),
+    "other_build": Alone(("pause", "other_name"), "refused: UserError"),
+    "expired": Alone(("pause", "years_later"), "no deadline: ten years later it runs"),
+    "restart_empty": Alone(("pause", "without_state"), "refused: UserError"),
+    "unserializable": Alone(("unserializable",), "lost without an error; strict, refused: UserError"),
     "changed_arguments": Alone(("pause", "changed"), "refused: ModelBehaviorError"),
+    "swallowed": Alone(("pause",), "pauses: it is a result, and nothing is raised"),
 }
 
 

@@ -131,12 +131,29 @@ class Swallowing:
 
 
 ALONE: Mapping[str, Alone] = {
-    "approve": Alone(("pause", "resume"), "runs once"),
-    "duplicate": Alone(("pause", "resume", "resume"), "runs twice"),
-    "killed": Alone(("pause", "killed", "resume"), "runs again, if somebody keeps the state and the answer"),
+    "approve": Alone(("pause", "approve"), "runs once"),
+    "reject": Alone(("pause", "reject"), "the model is told why, not who"),
+    "edit": Alone(("pause", "edit"), "the edited call runs"),
+    "external": Alone(("pause_external", "external"), "it stands for the call"),
+    "three_at_once": Alone(("pause_three", "all_three"), "each runs once"),
+    "three_one_by_one": Alone(("pause_three", "one_of_three"), "refused: UserError"),
+    "duplicate": Alone(("pause", "approve", "approve"), "runs twice"),
+    "flipped": Alone(("pause", "approve", "flip"), "both are taken: it ran, and is told not to have"),
+    "late": Alone(("pause", "reject", "late"), "it runs, after the run has ended with a no"),
     "unknown_id": Alone(("pause", "unknown"), "refused: UserError"),
+    "wrong_shape": Alone(("pause", "misfit"), "the model is told; nobody is asked again"),
+    "race": Alone(("pause", "both"), "runs twice"),
+    "killed": Alone(
+        ("pause", "killed", "again_after_kill"), "runs again, if somebody keeps the state and the answer"
+    ),
+    "new_input": Alone(("pause", "new_input"), "refused: UserError"),
+    "nested": Alone(("nested",), "the outer run ends; its caller is not asked"),
+    "other_build": Alone(("pause", "other_tools"), "the model is told that there is no such tool"),
+    "expired": Alone(("pause", "years_later"), "no deadline: ten years later it runs"),
+    "restart_empty": Alone(("pause", "without_state"), "refused: UserError"),
+    "unserializable": Alone(("unserializable",), "refused: PydanticSerializationError"),
     "changed_arguments": Alone(("pause", "changed"), "runs with the changed ones"),
-    "new_input": Alone(("pause", "again"), "refused: UserError"),
+    "swallowed": Alone(("pause",), "pauses: it is a result, and nothing is raised"),
 }
 
 
