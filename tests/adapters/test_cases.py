@@ -71,7 +71,7 @@ async def test_edit(stage: Stage) -> None:
 
 @pytest.mark.report("RB29", "RB35")
 async def test_external(stage: Stage) -> None:
-    """A result from outside is the call's own, no text about waiting; as approvals are, it is an answer (B29, B35)."""
+    """A result from outside is the call's own, no text about waiting; as approvals are, it is an answer (RB29, RB35)."""
     run = await stage.paused("external", TEN)
     (asked,) = await stage.asked(run)
     completes = AnswerKind.COMPLETE in asked.interrupt.offered
@@ -86,7 +86,7 @@ async def test_external(stage: Stage) -> None:
 
 @pytest.mark.report("RB3", "RB4", "RB36")
 async def test_in_a_row(stage: Stage) -> None:
-    """A second round of the same turn asks as the first did (B36)."""
+    """A second round of the same turn asks as the first did (RB36)."""
     run = await stage.paused("in_a_row", TEN)
     await stage.answer_all(run, [Approve()])
     stage.worker("in_a_row")
@@ -111,7 +111,7 @@ async def test_three_at_once(stage: Stage) -> None:
 
 @pytest.mark.report("RB8", "RB32")
 async def test_three_one_by_one(stage: Stage) -> None:
-    """Some answers are not enough: nothing runs until the last one (B32)."""
+    """Some answers are not enough: nothing runs until the last one (RB32)."""
     run = await stage.paused("three")
     stage.worker("three")
     asked = await stage.asked(run)
@@ -126,8 +126,9 @@ async def test_three_one_by_one(stage: Stage) -> None:
     assert "not that one" in "".join(done.result)
 
 
+@pytest.mark.report("RB31")
 async def test_duplicate(stage: Stage) -> None:
-    """An approval is counted once, and the tool runs once (B31)."""
+    """An approval is counted once, and the tool runs once (RB31)."""
     run = await stage.paused("pay", TEN)
     (asked,) = await stage.asked(run)
     assert isinstance(await stage.answer(asked, Approve()), Accepted)
@@ -139,7 +140,7 @@ async def test_duplicate(stage: Stage) -> None:
 
 @pytest.mark.report("RB11")
 async def test_flipped(stage: Stage) -> None:
-    """B11: the first answer holds, whatever is answered after it."""
+    """RB11: the first answer holds, whatever is answered after it."""
     run = await stage.paused("pay", TEN)
     (asked,) = await stage.asked(run)
     await stage.answer(asked, Approve())
@@ -209,9 +210,9 @@ async def test_race(stage: Stage) -> None:
     assert (done.result, amounts(stage)) == (["paid 10"], [10]), done.errors
 
 
-@pytest.mark.report("RB31")
+@pytest.mark.report("RB31", "RB34")
 async def test_killed(stage: Stage) -> None:
-    """Whoever dies after the effect has it made again under the same key: that of the call, not the attempt (B34)."""
+    """Whoever dies after the effect has it made again under the same key: that of the call, not the attempt (RB34)."""
     run = await stage.paused("pay", TEN)
     stage.world.hold()
     await stage.answer_all(run, [Approve()])
@@ -243,7 +244,7 @@ async def test_new_input(stage: Stage) -> None:
 
 @pytest.mark.report("RB26")
 async def test_nested(stage: Stage) -> None:
-    """Nested agents are read back, asked about once, and told apart by who asks (B26)."""
+    """Nested agents are read back, asked about once, and told apart by who asks (RB26)."""
     run = await stage.paused("nested")
     first, second = await stage.asked(run)
     assert first.id != second.id
@@ -258,7 +259,7 @@ async def test_nested(stage: Stage) -> None:
 
 @pytest.mark.report("RB28")
 async def test_other_build(stage: Stage) -> None:
-    """Two ways: a worker that declares something else is given nothing; one that gets it all the same refuses (B28)."""
+    """Two ways: a worker that declares something else is given nothing; one that gets it all the same refuses (RB28)."""
     run = await stage.paused("pay", TEN)
     await stage.answer_all(run, [Approve()])
     other = stage.worker("pay", changed=True)
@@ -291,7 +292,7 @@ async def refused(stage: Stage, scenario: str, word: str) -> None:
 
 @pytest.mark.report("RB14", "RB15", "RB48", "RB56")
 async def test_unreadable(stage: Stage) -> None:
-    """B14, B15: a pause that the framework's own store does not give back is not published."""
+    """RB14, RB15: a pause that the framework's own store does not give back is not published."""
     await refused(stage, "unreadable", "")
 
 
@@ -313,9 +314,9 @@ async def test_expired(stage: Stage) -> None:
     assert "nobody answered" in " ".join((*(done.result or []), *done.errors)).lower()
 
 
-@pytest.mark.report("RB30")
+@pytest.mark.report("RB27", "RB30")
 async def test_changed_arguments(stage: Stage, subject: Subject) -> None:
-    """An answer to other arguments than are asked about does not count, nor do arguments changed later (B27, B30).
+    """An answer to other arguments than are asked about does not count, nor do arguments changed later (RB27, RB30).
 
     Where the framework keeps its states itself, its subject's `change` alters the pending call there.
     """

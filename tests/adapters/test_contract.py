@@ -69,8 +69,9 @@ async def paused(broker: AsyncBroker, small: Small) -> str:
     return started.run_id
 
 
+@pytest.mark.report("RB34", "RB37")
 async def test_nested_agents_with_one_call_id_have_keys_of_their_own(broker: AsyncBroker) -> None:
-    """The key is that of the agents and the id; by the id alone it cannot be told (P6, B34, B37)."""
+    """The key is that of the agents and the id; by the id alone it cannot be told (P6, RB34, RB37)."""
     small = Small()
     run_id = await paused(broker, small)
     async with broker.take(run_id) as run:
@@ -100,8 +101,9 @@ async def test_a_call_of_several_agents_that_names_none_is_refused(broker: Async
         await run.finish()
 
 
+@pytest.mark.report("RB28")
 async def test_a_worker_that_accepts_an_older_build_goes_on_with_its_pauses(broker: AsyncBroker) -> None:
-    """Without `accepts` the state is refused before anything runs, and stays as it was (B28)."""
+    """Without `accepts` the state is refused before anything runs, and stays as it was (RB28)."""
     old, new = Small("1"), Small("2")
     run_id = await paused(broker, old)
     async with broker.take(run_id) as run:

@@ -71,9 +71,10 @@ async def test_an_answer_is_told_as_without_the_broker(word: str, mode: str, sta
     assert len(stage.world.effects) == 2 * before == (2 if word in ("approve", "edit") else 0)
 
 
+@pytest.mark.report("RB20", "RB37")
 @MODES
 async def test_each_call_of_a_turn_has_its_own_answer(mode: str, stage: Stage) -> None:
-    """B20, B37: the decisions are as many as the calls, and each is of its own call, although the tool is the same."""
+    """RB20, RB37: the decisions are as many as the calls, and each is of its own call, although the tool is the same."""
     words = dict(zip((1, 2, 3, 4), ANSWERS, strict=True))
     expected = alone(payer(stage, mode, *words), mode, {n: ANSWERS[word][1] for n, word in words.items()})
     graph = called(stage, payer(stage, mode, *words), result=said)
@@ -110,9 +111,10 @@ async def test_a_tool_offers_what_its_configuration_allows(mode: str, stage: Sta
     assert stage.world.effects == []
 
 
+@pytest.mark.report("RB22")
 @MODES
 async def test_each_message_of_a_thread_asks_for_itself(mode: str, stage: Stage) -> None:
-    """B22: a second message that asks the same is another question; the first one's answer is not taken for it."""
+    """RB22: a second message that asks the same is another question; the first one's answer is not taken for it."""
     graph = called(stage, payer(stage, mode, 3), result=said)
     graph.invoke(GO, HERE)
     (first,) = await stage.asked(await waiting(stage))

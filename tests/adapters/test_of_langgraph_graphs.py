@@ -26,8 +26,9 @@ HERE = config("here")
 # The functional API ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.report("RB9")
 async def test_a_workflow_of_the_functional_api_goes_on(stage: Stage) -> None:
-    """B9: what tasks returned comes back and is not done again; what was changed in place is made anew."""
+    """RB9: what tasks returned comes back and is not done again; what was changed in place is made anew."""
 
     @task
     def draft(topic: str) -> str:
@@ -64,8 +65,9 @@ async def test_what_a_workflow_saves_is_not_what_it_returns(stage: Stage) -> Non
     assert (await go_on(stage, graph, Respond(payload="two"))).result == "two!"
 
 
+@pytest.mark.report("RB10")
 async def test_all_that_a_thread_asks_is_in_the_inbox(stage: Stage) -> None:
-    """B10: of tasks that ask at once, what a workflow returns may lack some; the inbox has what its state has."""
+    """RB10: of tasks that ask at once, what a workflow returns may lack some; the inbox has what its state has."""
 
     @task
     def ask(what: int) -> Any:
@@ -157,8 +159,9 @@ class Item(TypedDict):
     n: int
 
 
+@pytest.mark.report("RB7", "RB63")
 async def test_what_is_sent_out_at_once_is_answered_together(stage: Stage) -> None:
-    """B7, B63: three questions of one step are one pause; each answer goes to its own, whatever order they come in."""
+    """RB7, RB63: three questions of one step are one pause; each answer goes to its own, whatever order they come in."""
 
     def node(item: Item) -> dict[str, Any]:
         return {"results": [(item["n"], interrupt(item["n"]))]}
@@ -177,8 +180,9 @@ async def test_what_is_sent_out_at_once_is_answered_together(stage: Stage) -> No
     assert [tuple(one) for one in done.result] == [(1, 10), (2, 20), (3, 30)]
 
 
+@pytest.mark.report("RB3")
 async def test_a_question_that_is_asked_until_its_answer_will_do(stage: Stage) -> None:
-    """B3: each round is a question with one answer, and the node's body runs again at each of them."""
+    """RB3: each round is a question with one answer, and the node's body runs again at each of them."""
     passes = []
 
     def age(_: Any) -> dict[str, Any]:
@@ -202,8 +206,9 @@ async def test_a_question_that_is_asked_until_its_answer_will_do(stage: Stage) -
     assert passes.count("age?") == 4
 
 
+@pytest.mark.report("RB4", "RB8")
 async def test_a_node_that_asks_twice_waits_twice(stage: Stage) -> None:
-    """B4, B8: the second question is a pause of its own, and the first answer is not asked for again."""
+    """RB4, RB8: the second question is a pause of its own, and the first answer is not asked for again."""
 
     def node(_: Any) -> dict[str, Any]:
         stage.world.effect("before", None, "")
@@ -219,8 +224,9 @@ async def test_a_node_that_asks_twice_waits_twice(stage: Stage) -> None:
     assert len(stage.world.effects) == 3
 
 
+@pytest.mark.report("RB5")
 async def test_two_tools_of_one_task_are_asked_one_after_the_other(stage: Stage) -> None:
-    """B5: they do not share an id, and the answers are not swapped."""
+    """RB5: they do not share an id, and the answers are not swapped."""
 
     @tool
     def left(v: str) -> str:
@@ -272,8 +278,9 @@ async def test_a_command_may_be_new_input_and_not_a_way_round_a_question(stage: 
     assert (await stage.broker.inbox.list()).items == ()
 
 
+@pytest.mark.report("RB64")
 async def test_going_on_carries_the_answers_and_not_the_input_again(stage: Stage) -> None:
-    """B64: what a run was started with is in its thread; given once more, it would be added once more."""
+    """RB64: what a run was started with is in its thread; given once more, it would be added once more."""
     graph = called(stage, simple(partial(asks, "sure?"), InMemorySaver()), result=said)
     run_id = await stage.start({"results": ["given"]}, session="here")
     async with stage.broker.take(run_id) as run:

@@ -76,10 +76,11 @@ async def test_a_thread_that_is_kept_there_goes_on(
     assert done.result == [{"at": [1, None]}]
 
 
+@pytest.mark.report("RB16", "RB17")
 async def test_a_thread_that_has_lost_a_part_is_not_gone_on_with_as_if_it_were_whole(
     stage: Stage, own_server: ServerProcess, redis: KeptIn
 ) -> None:
-    """B16, B17: checkpoints that expire take a thread's keys one by one. It never ends well without its answer.
+    """RB16, RB17: checkpoints that expire take a thread's keys one by one. It never ends well without its answer.
 
     The answer is used, or asked for again, or the run ends by name.
     """

@@ -91,11 +91,12 @@ async def test_what_invoke_returns_in_either_form_is_parked(stage: Stage) -> Non
     assert [one.value for one in returned.interrupts] == await payloads(stage)
 
 
+@pytest.mark.report("RB14")
 @pytest.mark.parametrize("version", ["v1", "v2"])
 async def test_a_question_that_the_state_lacks_is_not_taken_for_a_pause_point(
     version: str, stage: Stage
 ) -> None:
-    """B14: the graph has told its caller of a question, and its checkpointer has it not."""
+    """RB14: the graph has told its caller of a question, and its checkpointer has it not."""
     saver = Forgetful(sqlite3.connect(":memory:", check_same_thread=False))
     graph = called(stage, simple(partial(asks, "what?"), saver, interrupt_after=["node"]))
     with pytest.raises(Corrupt, match="does not give the pause back"):
@@ -225,8 +226,9 @@ async def test_parking_leaves_a_workers_run_alone(stage: Stage) -> None:
     assert graph.park(HERE) is False
 
 
+@pytest.mark.report("RB1")
 async def test_going_on_with_nothing_asks_again(stage: Stage) -> None:
-    """B1: `invoke(None)` on a thread that waits supersedes and asks anew; no answer of before is taken for it."""
+    """RB1: `invoke(None)` on a thread that waits supersedes and asks anew; no answer of before is taken for it."""
     graph = called(stage, simple(asks_both, InMemorySaver()), result=said)
     graph.invoke(BEGIN, HERE)
     await go_on(stage, graph, Respond(payload="one"))
@@ -243,8 +245,9 @@ def asks_both(_: Any) -> dict[str, Any]:
     return {"results": [interrupt("first"), interrupt("second")]}
 
 
+@pytest.mark.report("RB18")
 async def test_a_thread_whose_answer_is_under_way_takes_no_new_input(stage: Stage) -> None:
-    """B18: what somebody types is not taken for an answer, and does not drop one."""
+    """RB18: what somebody types is not taken for an answer, and does not drop one."""
     graph = called(stage, simple(partial(asks, "what?"), InMemorySaver()), result=said)
     graph.invoke(BEGIN, HERE)
     await stage.answer_all(await waiting(stage), [Respond(payload="that")])

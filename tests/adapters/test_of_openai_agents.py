@@ -91,8 +91,9 @@ async def test_a_context_is_read_back_or_the_pause_is_refused(broker: AsyncBroke
     assert isinstance(await kept.run(broker, TEN, session="s1", key="k"), Accepted)
 
 
+@pytest.mark.report("RB23")
 async def test_a_context_is_there_again_when_the_run_goes_on(broker: AsyncBroker) -> None:
-    """An approval counts, and the tool has its context, for whoever goes on with the run (B23)."""
+    """An approval counts, and the tool has its context, for whoever goes on with the run (RB23)."""
     tenants: list[Any] = []
 
     @brokered
@@ -113,8 +114,9 @@ async def test_a_context_is_there_again_when_the_run_goes_on(broker: AsyncBroker
     assert tenants == [{"tenant": "t10"}]
 
 
+@pytest.mark.report("RB26", "RB34")
 async def test_nested_agents_with_one_call_id_have_keys_of_their_own(stage: Stage) -> None:
-    """Two agents in one, each with a call `i1`: both approved, two keys, at this attempt and the next (B26, B34)."""
+    """Two agents in one, each with a call `i1`: both approved, two keys, at this attempt and the next (RB26, RB34)."""
     run = await stage.paused("nested")
     await stage.answer_all(run, [Approve(), Approve()])
     stage.world.hold()
@@ -129,10 +131,11 @@ async def test_nested_agents_with_one_call_id_have_keys_of_their_own(stage: Stag
     assert len(found) == len({key for _, key in found}) == 2
 
 
+@pytest.mark.report("RB28")
 async def test_a_worker_that_accepts_the_old_build_goes_on_with_its_pauses(
     broker: AsyncBroker, world: World
 ) -> None:
-    """Tools may come with a release: it says which older ones it can go on from (B28)."""
+    """Tools may come with a release: it says which older ones it can go on from (RB28)."""
     old = resumable(agent_of("pay", brokered(payer(world))))
     told = await old.run(broker, TEN, session="s1", key="k")
     assert isinstance(told, Accepted)

@@ -69,7 +69,7 @@ async def test_answers_that_are_not_for_what_it_waits_for_are_refused() -> None:
 
 @pytest.mark.report("RB33")
 async def test_calls_of_one_id_are_not_published(broker: AsyncBroker, world: World) -> None:
-    """One approval would bind both: a release that does not refuse them itself is refused when it parks (B33)."""
+    """One approval would bind both: a release that does not refuse them itself is refused when it parks (RB33)."""
     agent: Agent[Any, Any] = Agent(model_of([PAY, PAY]), name="payer")
     agent.tool_plain(lambda amount: amount, name="pay", requires_approval=True)
     with pytest.raises((InvalidInput, UnexpectedModelBehavior), match=r"one agent and id|unique"):
@@ -86,8 +86,9 @@ async def test_a_rejection_reaches_the_model_with_who_and_why(stage: Stage) -> N
     assert any("not eve" in str(one) and ME.id in str(one) for one in done.result)
 
 
+@pytest.mark.report("RB34")
 async def test_agents_in_one_another_with_one_call_id_have_keys_of_their_own(stage: Stage) -> None:
-    """A specialist acts before its coordinator is asked: both under keys that are the same at every attempt (B34)."""
+    """A specialist acts before its coordinator is asked: both under keys that are the same at every attempt (RB34)."""
     keys: list[str] = []
     inner: Agent[Any, Any] = Agent(model_of([("act", {}, "c1")]), name="specialist", output_type=OUTPUT)
     outer: Agent[Any, Any] = Agent(
@@ -124,10 +125,11 @@ async def test_agents_in_one_another_with_one_call_id_have_keys_of_their_own(sta
     assert len(keys) == len(set(keys)) == 3
 
 
+@pytest.mark.report("RB28")
 async def test_a_worker_that_accepts_the_old_build_goes_on_with_its_pauses(
     broker: AsyncBroker, world: World
 ) -> None:
-    """Tools may come with a release: it says which older ones it can go on from (B28)."""
+    """Tools may come with a release: it says which older ones it can go on from (RB28)."""
     old = resumable(agent_of("pay", world))
     told = await old.run(broker, TEN, session="s1", key="k")
     assert isinstance(told, Accepted)

@@ -86,10 +86,11 @@ def free_and_pay(stage: Stage) -> Agent[Any, Any]:
     return agent
 
 
+@pytest.mark.report("RB36")
 async def test_answers_in_time_are_gone_on_with_in_the_same_run(
     stage: Stage, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two pauses, one lease each: nothing is read back; what was told to the model before stays as it was (P5, B36)."""
+    """Two pauses, one lease each: nothing is read back; what was told to the model before stays as it was (P5, RB36)."""
     async with serve(staying(agent_of("in_a_row", stage.world), monkeypatch)):
         run = await waiting(stage)
         (asked,) = await stage.asked(run)
@@ -160,8 +161,9 @@ async def test_a_worker_that_is_killed_while_it_waits_has_changed_nothing(stage:
     assert [(one.given, one.pid) for one in stage.world.effects] == [(10, stage.pids[1])]
 
 
+@pytest.mark.report("RB31")
 async def test_one_that_waits_and_one_that_does_not_run_it_once(stage: Stage) -> None:
-    """Whoever leases the run first goes on with it; the other has nothing to do (P6, B31)."""
+    """Whoever leases the run first goes on with it; the other has nothing to do (P6, RB31)."""
     run_id = await stage.start(TEN)
     stage.worker("pay", inline=LONG)
     run = await stage.when(run_id, RunState.WAITING)

@@ -85,12 +85,14 @@ async def test_a_call_id_that_the_model_gives_again_is_another_question(stage: S
     assert amounts(stage) == [10]
 
 
+@pytest.mark.report("RB33")
 async def test_two_calls_of_one_id_in_a_turn_are_not_published(stage: Stage) -> None:
-    """B33: one approval would bind both."""
+    """RB33: one approval would bind both."""
     await refused(stage, "twins", "one agent and id")
 
 
-async def test_B52_B57_a_run_that_fails_after_its_tool_goes_on_from_the_pause(stage: Stage) -> None:
+@pytest.mark.report("RB52", "RB57")
+async def test_RB52_B57_a_run_that_fails_after_its_tool_goes_on_from_the_pause(stage: Stage) -> None:
     """The answer is spent when the run's end is stored, and each attempt has the session as it was at the pause."""
     run = await stage.paused("pay", TEN)
     before = await state_of(stage, run.id)
@@ -104,7 +106,8 @@ async def test_B52_B57_a_run_that_fails_after_its_tool_goes_on_from_the_pause(st
     assert await state_of(stage, run.id) == before
 
 
-async def test_B53_B54_the_session_and_its_requests_are_in_the_pause(stage: Stage) -> None:
+@pytest.mark.report("RB53", "RB54")
+async def test_RB53_B54_the_session_and_its_requests_are_in_the_pause(stage: Stage) -> None:
     """Without the session the framework asks anew, whatever was approved; with it the call is made."""
     run = await stage.paused("pay", TEN)
     session, requests = await state_of(stage, run.id)
@@ -121,7 +124,8 @@ async def test_B53_B54_the_session_and_its_requests_are_in_the_pause(stage: Stag
     assert (await stage.finished(run, "pay")).result == ["paid 10"]
 
 
-async def test_B55_what_was_answered_is_not_asked_again(stage: Stage) -> None:
+@pytest.mark.report("RB55")
+async def test_RB55_what_was_answered_is_not_asked_again(stage: Stage) -> None:
     run = await stage.paused("in_a_row", TEN)
     (first,) = await stage.asked(run)
     await stage.answer(first, Approve())
@@ -136,11 +140,13 @@ async def test_B55_what_was_answered_is_not_asked_again(stage: Stage) -> None:
     assert [(await stage.broker.inbox.list()).items, len(amounts(stage))] == [(), 2]
 
 
-async def test_B56_a_session_that_its_loader_cannot_read_is_not_published(stage: Stage) -> None:
+@pytest.mark.report("RB56")
+async def test_RB56_a_session_that_its_loader_cannot_read_is_not_published(stage: Stage) -> None:
     await refused(stage, "unreadable", "sealed")
 
 
-async def test_B59_who_was_asked_and_who_said_what_is_on_record(stage: Stage) -> None:
+@pytest.mark.report("RB59")
+async def test_RB59_who_was_asked_and_who_said_what_is_on_record(stage: Stage) -> None:
     run = await stage.paused("pay", TEN)
     await stage.answer_all(run, [Reject(reason="too much")])
     await stage.finished(run, "pay")
@@ -163,7 +169,8 @@ def paid(flow: Stage) -> list[int]:
     return [one.given for one in flow.world.effects if one.what == "pay"]
 
 
-async def test_B54_B55_a_workflow_goes_on_from_the_checkpoint_in_its_pause(flow: Stage) -> None:
+@pytest.mark.report("RB54", "RB55")
+async def test_RB54_B55_a_workflow_goes_on_from_the_checkpoint_in_its_pause(flow: Stage) -> None:
     """Approved, then denied with a reason; the old answer is not for the new question, and nothing runs again."""
     run = await flow.paused("pay", 10)
     (first,) = await flow.asked(run)
@@ -181,7 +188,8 @@ async def test_B54_B55_a_workflow_goes_on_from_the_checkpoint_in_its_pause(flow:
     assert [(one.what, one.given) for one in flow.world.effects] == [("begin", 10), ("pay", 10)]
 
 
-async def test_B55_a_workflow_s_worker_is_killed_after_the_effect(flow: Stage) -> None:
+@pytest.mark.report("RB55")
+async def test_RB55_a_workflow_s_worker_is_killed_after_the_effect(flow: Stage) -> None:
     run = await flow.paused("pay", 9)
     flow.world.hold()
     await flow.answer_all(run, [Respond(payload={"yes": True})])
@@ -207,7 +215,8 @@ async def test_a_response_of_another_type_is_refused_and_nobody_s_value_is_made_
     assert paid(flow) == []
 
 
-async def test_B56_a_checkpoint_of_a_type_that_is_not_listed_is_not_published(flow: Stage) -> None:
+@pytest.mark.report("RB56")
+async def test_RB56_a_checkpoint_of_a_type_that_is_not_listed_is_not_published(flow: Stage) -> None:
     run_id = await flow.start(9)
     dead = await flow.finished(run_id, "unlisted")
     assert (dead.state, dead.interrupt_ids) == (RunState.DEAD, ())

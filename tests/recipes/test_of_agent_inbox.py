@@ -127,7 +127,8 @@ async def test_killed(stage: Stage) -> None:
     assert (first.pid, second.pid) == tuple(stage.pids[1:])
 
 
-async def test_B20_the_calls_of_a_turn_are_items_of_their_own(stage: Stage) -> None:
+@pytest.mark.report("RB20")
+async def test_RB20_the_calls_of_a_turn_are_items_of_their_own(stage: Stage) -> None:
     run = await stage.paused("three", mode="batched")
     asked = await stage.asked(run)
     assert [shown(one.interrupt)["action_request"]["args"]["amount"] for one in asked] == [1, 2, 3]
@@ -229,7 +230,8 @@ async def test_a_response_from_elsewhere_is_held_to_the_request(stage: Stage, pa
 # Threads -----------------------------------------------------------------------------------------------------------
 
 
-async def test_B22_the_second_question_of_a_thread_is_an_item_of_its_own(stage: Stage) -> None:
+@pytest.mark.report("RB22")
+async def test_RB22_the_second_question_of_a_thread_is_an_item_of_its_own(stage: Stage) -> None:
     run = await stage.paused("in_a_row", TEN)
     (first,) = await stage.asked(run)
     assert (await press(stage, first, "accept")).ok
@@ -248,7 +250,8 @@ async def test_B22_the_second_question_of_a_thread_is_an_item_of_its_own(stage: 
     assert amounts(stage) == [10]
 
 
-async def test_B18_new_input_takes_the_old_item_away(stage: Stage) -> None:
+@pytest.mark.report("RB18")
+async def test_RB18_new_input_takes_the_old_item_away(stage: Stage) -> None:
     """An answer typed as chat is new input: what was asked is superseded, and its buttons say so."""
     run = await stage.paused("mail")
     (old,) = await stage.asked(run)

@@ -43,7 +43,8 @@ async def ended(stage: Stage, run: RunRecord, scenario: str) -> RunRecord:
     return done
 
 
-async def test_B38_what_ran_beside_the_questions_is_kept(stage: Stage) -> None:
+@pytest.mark.report("RB38")
+async def test_RB38_what_ran_beside_the_questions_is_kept(stage: Stage) -> None:
     """Its result came after the event that says what is asked: the stream was read to its end before the pause."""
     run = await stage.paused("mixed", TEN)
     answers = {"pay": Approve(), "render": Complete(value="frames=240")}
@@ -54,16 +55,19 @@ async def test_B38_what_ran_beside_the_questions_is_kept(stage: Stage) -> None:
     assert done_by(stage) == [("look", 0), ("render", 0), ("pay", 1)]
 
 
-async def test_B40_B44_two_workers_run_a_confirmed_tool_once(stage: Stage) -> None:
+@pytest.mark.report("RB40", "RB44")
+async def test_RB40_B44_two_workers_run_a_confirmed_tool_once(stage: Stage) -> None:
     """The framework alone runs it for both, and tells one of them afterwards that its session is stale."""
     await cases.test_race(stage)
 
 
-async def test_B40_a_second_text_supersedes_what_was_asked(stage: Stage) -> None:
+@pytest.mark.report("RB40")
+async def test_RB40_a_second_text_supersedes_what_was_asked(stage: Stage) -> None:
     await cases.test_new_input(stage)
 
 
-async def test_B41_B46_the_result_of_one_job_begins_no_other_anew(stage: Stage) -> None:
+@pytest.mark.report("RB41", "RB46")
+async def test_RB41_B46_the_result_of_one_job_begins_no_other_anew(stage: Stage) -> None:
     """Nor is the model asked again before the last one is there."""
     run = await stage.paused("jobs")
     stage.worker("jobs")
@@ -77,11 +81,13 @@ async def test_B41_B46_the_result_of_one_job_begins_no_other_anew(stage: Stage) 
     assert len((stage.world.folder / "model").read_text().splitlines()) == 2
 
 
-async def test_B46_the_run_goes_on_at_the_last_of_several_answers(stage: Stage) -> None:
+@pytest.mark.report("RB46")
+async def test_RB46_the_run_goes_on_at_the_last_of_several_answers(stage: Stage) -> None:
     await cases.test_three_one_by_one(stage)
 
 
-async def test_B42_a_second_job_of_an_agent_inside_is_waited_for(stage: Stage) -> None:
+@pytest.mark.report("RB42")
+async def test_RB42_a_second_job_of_an_agent_inside_is_waited_for(stage: Stage) -> None:
     run = await stage.paused("jobs_handed_on")
     await stage.answer_all(run, [Complete(value="first")])
     stage.worker("jobs_handed_on")
@@ -91,7 +97,8 @@ async def test_B42_a_second_job_of_an_agent_inside_is_waited_for(stage: Stage) -
     assert done.result == ["first", "second"], done.errors
 
 
-async def test_B42_a_run_that_ends_without_a_word_is_on_record_as_failed(stage: Stage) -> None:
+@pytest.mark.report("RB42")
+async def test_RB42_a_run_that_ends_without_a_word_is_on_record_as_failed(stage: Stage) -> None:
     run = await stage.paused("silent", TEN)
     await stage.answer_all(run, [Approve()])
     done = await stage.finished(run, "silent")
@@ -100,7 +107,8 @@ async def test_B42_a_run_that_ends_without_a_word_is_on_record_as_failed(stage: 
     assert len({one.key for one in stage.world.effects}) == 1
 
 
-async def test_B43_a_confirmation_reaches_the_agent_inside_that_asked(stage: Stage) -> None:
+@pytest.mark.report("RB43")
+async def test_RB43_a_confirmation_reaches_the_agent_inside_that_asked(stage: Stage) -> None:
     run = await stage.paused("handed_on", TEN)
     (asked,) = await stage.asked(run)
     assert asked.interrupt.agent_path == ("cashier",)
@@ -110,7 +118,8 @@ async def test_B43_a_confirmation_reaches_the_agent_inside_that_asked(stage: Sta
     assert done_by(stage) == [("pay", 1)]
 
 
-async def test_B45_nobody_is_asked_for_the_result_of_a_job_that_did_not_begin(stage: Stage) -> None:
+@pytest.mark.report("RB45")
+async def test_RB45_nobody_is_asked_for_the_result_of_a_job_that_did_not_begin(stage: Stage) -> None:
     """The model is told what was wrong with its call, and the run goes on."""
     run_id = await stage.start()
     stage.worker("invalid")
@@ -120,7 +129,10 @@ async def test_B45_nobody_is_asked_for_the_result_of_a_job_that_did_not_begin(st
     assert (done.seq, stage.world.effects) == (0, [])
 
 
-async def test_B47_a_question_has_the_id_of_the_call_and_keeps_that_of_the_confirmation(stage: Stage) -> None:
+@pytest.mark.report("RB47")
+async def test_RB47_a_question_has_the_id_of_the_call_and_keeps_that_of_the_confirmation(
+    stage: Stage,
+) -> None:
     run = await stage.paused("pay", TEN)
     (asked,) = await stage.asked(run)
     assert asked.interrupt.call_id == "1/payer/c1"

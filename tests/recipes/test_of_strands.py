@@ -1,5 +1,7 @@
 """The recipe for Strands: the adapters' cases on the code of its page, and what users of Strands report."""
 
+import pytest
+
 from broker import Approve, Corrupt, Reject, Respond, RunState
 from tests.adapters import test_cases as cases
 from tests.adapters.stage import ME, Stage
@@ -36,7 +38,8 @@ async def test_P4_P6_two_workers_run_an_approved_tool_once(stage: Stage) -> None
     await cases.test_race(stage)
 
 
-async def test_B48_an_agent_inside_that_preserves_its_context_is_not_parked(stage: Stage) -> None:
+@pytest.mark.report("RB48")
+async def test_RB48_an_agent_inside_that_preserves_its_context_is_not_parked(stage: Stage) -> None:
     """Its turn is in its own memory: whoever answered would answer for nothing. Nobody is asked."""
     run_id = await stage.start({"amount": 10})
     stage.worker("unreadable")
@@ -46,12 +49,14 @@ async def test_B48_an_agent_inside_that_preserves_its_context_is_not_parked(stag
     assert (await stage.broker.inbox.list()).items == ()
 
 
-async def test_B48_an_agent_inside_is_resumed_in_another_process(stage: Stage) -> None:
+@pytest.mark.report("RB48")
+async def test_RB48_an_agent_inside_is_resumed_in_another_process(stage: Stage) -> None:
     """Two agents inside ask under one id of their model; each gets its own answer."""
     await cases.test_nested(stage)
 
 
-async def test_B49_the_state_comes_to_the_next_worker_with_the_answers(stage: Stage) -> None:
+@pytest.mark.report("RB49")
+async def test_RB49_the_state_comes_to_the_next_worker_with_the_answers(stage: Stage) -> None:
     """A call without a question ran before the pause, in the worker that was killed then, and does not run again."""
     run = await stage.paused("mixed", {})
     assert [one.what for one in stage.world.effects] == ["look"]
@@ -66,7 +71,8 @@ async def test_B49_the_state_comes_to_the_next_worker_with_the_answers(stage: St
     ]
 
 
-async def test_B50_P6_a_worker_killed_inside_a_tool_is_followed_by_another_under_the_same_key(
+@pytest.mark.report("RB50")
+async def test_RB50_P6_a_worker_killed_inside_a_tool_is_followed_by_another_under_the_same_key(
     stage: Stage,
 ) -> None:
     """A kill -9 after the effect, before it is on record."""
