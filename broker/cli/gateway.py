@@ -13,6 +13,7 @@ from ..core.limits import JSON
 from ..core.signing import SigningKey
 from .given import read_span
 from .invocation import Invocation
+from .provider import JwtAudience, JwtClaim, JwtIssuer, JwtKeys, JwtRole, provider
 from .screen import DIM, GOOD, columns, text, when
 
 Who = Annotated[
@@ -28,15 +29,21 @@ async def serve(
     *,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port to listen on.")] = 8700,
+    jwt_issuer: JwtIssuer = None,
+    jwt_audience: JwtAudience = None,
+    jwt_keys: JwtKeys = None,
+    jwt_role: JwtRole = None,
+    jwt_claim: JwtClaim = "groups",
 ) -> None:
     """Serves the HTTP gateway with its inbox."""
     import uvicorn  # noqa: PLC0415 - needs the extra
 
     from ..gateway import create_app  # noqa: PLC0415 - needs the extra
 
+    known = provider(jwt_issuer, jwt_audience, jwt_keys, jwt_role or (), jwt_claim)
     async with cli.broker(create=True) as broker:
         config = uvicorn.Config(
-            create_app(broker), host=host, port=port, log_level="warning", server_header=False
+            create_app(broker, identify=known), host=host, port=port, log_level="warning", server_header=False
         )
         cli.screen.say(Text(f"Serving namespace {broker.namespace} on http://{host}:{port}", style=GOOD))
         await uvicorn.Server(config).serve()
