@@ -1,11 +1,13 @@
 """P3: every transition again, at once and after everything is over, changes nothing."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from broker.core.answers import Complete, Reject
+from broker.core.models import OnMissed
 from broker.core.states import Mode
 from broker.renewer import run_command
 from broker.store.commands.values import Command
@@ -103,7 +105,16 @@ def expires(w: Tape) -> None:
     w.finish(w.leased(place, "n3"))
 
 
-LIVES = [finishes, is_withdrawn, dies_and_comes_back, works_on_each, is_early, expires]
+def falls_silent(w: Tape) -> None:
+    _place, (one, two) = w.asked(
+        completion("c1", heartbeat=timedelta(minutes=2)),
+        completion("c2", heartbeat=timedelta(minutes=2), on_missed=OnMissed.RING),
+    )
+    w.forward(minutes=3)
+    w.expire(one, two)
+
+
+LIVES = [finishes, is_withdrawn, dies_and_comes_back, works_on_each, is_early, expires, falls_silent]
 
 
 @pytest.mark.parametrize("life", LIVES, ids=lambda life: life.__name__)
