@@ -43,9 +43,10 @@ class Jobs:
         heartbeats, it changes nothing. Safe to repeat. Raises `UnknownId`, and `Untrusted` for a token that does not
         count.
         """
-        about = About(interrupt_id=to)
         if to.startswith((PREFIX, TOKEN)):
             about = (await self.tokens.verify(to, Purpose.HEARTBEAT)).about
+        else:
+            about = About(interrupt_id=to)
 
         async def make() -> Command[Outcome] | Accepted | Unknown:
             p, at = await self.inbox._job(about)  # noqa: SLF001 - the same house

@@ -42,9 +42,10 @@ class Jobs:
         heartbeats, it changes nothing. Safe to repeat. Raises `UnknownId`, and `Untrusted` for a token that does not
         count.
         """
-        about = About(interrupt_id=to)
         if to.startswith((PREFIX, TOKEN)):
             about = (self.tokens.verify(to, Purpose.HEARTBEAT)).about
+        else:
+            about = About(interrupt_id=to)
 
         def make() -> Command[Outcome] | Accepted | Unknown:
             p, at = self.inbox._job(about)  # noqa: SLF001 - the same house
