@@ -46,7 +46,7 @@ SEGMENTS: Final[dict[str, str]] = {
     "dead": ":dead",
     "unknown": ":unknown",
     "counter": ":counter",
-    # who may use the namespace from outside, in its first partition; a pattern for workers leaves out what begins with v
+    # who may use the namespace from outside, in its first partition (patterns for workers leave out what begins with v)
     "credentials": ":vault-credentials",
     "signing": ":vault-signing",
     "revoked": ":vault-revoked",

@@ -2,8 +2,8 @@
 
 The rules are patterns over the key names of `keys.SEGMENTS`, so they hold inside scripts too. A worker may read
 verdicts and cannot write one: neither a script nor a command of its own makes an approval. A decider answers, and its
-sweeper gives default answers and deletes what retention asks for. A gateway does the same for whoever shows it an API key
-or a token, and nobody below it reads what those rest on. An operator may also mend doorbells by hand.
+sweeper gives default answers and deletes what retention asks for. A gateway does the same for whoever shows it a
+credential, and nobody below it reads what those rest on. An operator may also mend doorbells by hand.
 """
 
 from enum import StrEnum
@@ -26,7 +26,7 @@ _NO_KEYS: Final = frozenset({"settled", "stir", "wake", "clock", "meta"})
 """Segments that are no keys of a partition: channels, the clock of tests, and the settings (see `_patterns`)."""
 _OUTSIDE: Final = (Role.WORKER, Role.DECIDER)
 _PRIVATE: Final = frozenset({"credentials", "signing", "revoked"})
-"""Segments for gateways and operators only: whoever reads a signing key can sign, whoever writes a key may do anything."""
+"""Segments for gateways and operators: whoever reads a signing key can sign, whoever writes a key may do anything."""
 
 # What the scripts run, what readers and followers of doorbells need, and what the client says when it connects.
 COMMANDS: Final[tuple[str, ...]] = (
