@@ -71,7 +71,7 @@ async def test_edit(stage: Stage) -> None:
 
 @pytest.mark.report("RB29", "RB35")
 async def test_external(stage: Stage) -> None:
-    """A result from outside is the call's own, no text about waiting; as approvals are, it is an answer (RB29, RB35)."""
+    """A result from outside is the call's own, no text about waiting; as approvals are, it is an answer."""
     run = await stage.paused("external", TEN)
     (asked,) = await stage.asked(run)
     completes = AnswerKind.COMPLETE in asked.interrupt.offered
@@ -259,7 +259,7 @@ async def test_nested(stage: Stage) -> None:
 
 @pytest.mark.report("RB28")
 async def test_other_build(stage: Stage) -> None:
-    """Two ways: a worker that declares something else is given nothing; one that gets it all the same refuses (RB28)."""
+    """Two ways: a worker that declares something else is given nothing; one that gets it all the same refuses."""
     run = await stage.paused("pay", TEN)
     await stage.answer_all(run, [Approve()])
     other = stage.worker("pay", changed=True)

@@ -74,7 +74,7 @@ async def test_an_answer_is_told_as_without_the_broker(word: str, mode: str, sta
 @pytest.mark.report("RB20", "RB37")
 @MODES
 async def test_each_call_of_a_turn_has_its_own_answer(mode: str, stage: Stage) -> None:
-    """RB20, RB37: the decisions are as many as the calls, and each is of its own call, although the tool is the same."""
+    """The decisions are as many as the calls, and each is of its own call, although the tool is the same."""
     words = dict(zip((1, 2, 3, 4), ANSWERS, strict=True))
     expected = alone(payer(stage, mode, *words), mode, {n: ANSWERS[word][1] for n, word in words.items()})
     graph = called(stage, payer(stage, mode, *words), result=said)

@@ -161,7 +161,7 @@ class Item(TypedDict):
 
 @pytest.mark.report("RB7", "RB63")
 async def test_what_is_sent_out_at_once_is_answered_together(stage: Stage) -> None:
-    """RB7, RB63: three questions of one step are one pause; each answer goes to its own, whatever order they come in."""
+    """Three questions of one step are one pause; each answer goes to its own, whatever order they come in."""
 
     def node(item: Item) -> dict[str, Any]:
         return {"results": [(item["n"], interrupt(item["n"]))]}

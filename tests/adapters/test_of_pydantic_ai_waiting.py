@@ -90,7 +90,7 @@ def free_and_pay(stage: Stage) -> Agent[Any, Any]:
 async def test_answers_in_time_are_gone_on_with_in_the_same_run(
     stage: Stage, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two pauses, one lease each: nothing is read back; what was told to the model before stays as it was (P5, RB36)."""
+    """Two pauses, one lease each: nothing is read back; what was told to the model before stays as it was."""
     async with serve(staying(agent_of("in_a_row", stage.world), monkeypatch)):
         run = await waiting(stage)
         (asked,) = await stage.asked(run)
