@@ -16,6 +16,7 @@
     ├── WrongNamespace      the namespace on the server and the client's settings disagree
     ├── Unavailable         the server cannot be reached; `unsure` says whether a write may have happened
     ├── NotPermitted        the server refuses these credentials
+    ├── Untrusted           a token, session or other signed text does not count
     ├── UnsuitableServer    the server cannot keep the promises (version, eviction, cluster)
     ├── NoServer            no server was given and none can be started here
     ├── MissingExtra        an optional package is needed
@@ -44,6 +45,7 @@ ERROR_CODES: Final[dict[str, Codes]] = {
     "broker_error": Codes(500, 1),
     "invalid": Codes(422, 2),
     "not_permitted": Codes(403, 3),
+    "untrusted": Codes(401, 18),
     "unknown": Codes(404, 4),
     "stale_lease": Codes(409, 5),
     "already_leased": Codes(409, 16),
@@ -324,6 +326,17 @@ class NotPermitted(
 ):
     """The server refuses this user a command or a key, or does not know the password."""
 
+    reason: str
+
+
+@dataclass(eq=False)
+class Untrusted(BrokerError, code="untrusted", says="This {purpose} does not count: {reason}."):
+    """A signed text is forged, expired, revoked, used, or made for another purpose or namespace. Nothing was written.
+
+    `purpose` is what it was shown for, or what it is.
+    """
+
+    purpose: str
     reason: str
 
 

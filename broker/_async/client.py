@@ -31,6 +31,7 @@ from .keys import Keys
 from .link import Link
 from .run import Run, suspend
 from .runs import Dead, Queue, Runs, held
+from .signing import Signing
 
 
 class AsyncBroker:
@@ -79,6 +80,7 @@ class AsyncBroker:
         self.runs: Runs = Runs(self._link)
         self.dead: Dead = Dead(self._link, self.runs)
         self.keys: Keys = Keys(self._link)
+        self.signing: Signing = Signing(self._link)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(namespace={self._link.namespace!r})"

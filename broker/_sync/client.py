@@ -32,6 +32,7 @@ from .keys import Keys
 from .link import Link
 from .run import Run, suspend
 from .runs import Dead, Queue, Runs, held
+from .signing import Signing
 
 
 class Broker:
@@ -80,6 +81,7 @@ class Broker:
         self.runs: Runs = Runs(self._link)
         self.dead: Dead = Dead(self._link, self.runs)
         self.keys: Keys = Keys(self._link)
+        self.signing: Signing = Signing(self._link)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(namespace={self._link.namespace!r})"

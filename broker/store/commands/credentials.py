@@ -1,9 +1,13 @@
-"""API keys of a namespace, in one hash of its first partition: id -> digest of the secret, then the record."""
+"""Who may use a namespace from outside, in its first partition.
+
+API keys are one hash: id -> digest of the secret, then the record. Signing keys are another: number -> record.
+"""
 
 import hmac
 from typing import Any
 
 from ...core.access import ApiKey, digest_of
+from ...core.signing import SigningKey
 from ..keys import Partition
 from .values import Read, pairs
 
@@ -42,3 +46,23 @@ def _parse(stored: Any) -> tuple[ApiKey, bytes] | None:
     if not isinstance(stored, bytes) or len(stored) <= DIGEST:
         return None
     return ApiKey.from_bytes(stored[DIGEST:]), stored[:DIGEST]
+
+
+def add_signing_key(p: Partition, key: SigningKey) -> Read[None]:
+    """Stores a signing key, unless there is one of that number. Safe to repeat."""
+    return Read((("HSETNX", p.key("signing"), str(key.number), key.to_bytes()),), lambda _: None)
+
+
+def read_signing_keys(p: Partition) -> Read[tuple[SigningKey, ...]]:
+    """Every signing key, by its number."""
+
+    def decode(replies: list[Any]) -> tuple[SigningKey, ...]:
+        found = (SigningKey.from_bytes(one, key="signing") for one in pairs(replies[0]).values())
+        return tuple(sorted(found, key=lambda one: one.number))
+
+    return Read((("HGETALL", p.key("signing")),), decode)
+
+
+def drop_signing_key(p: Partition, number: int) -> Read[None]:
+    """Deletes a signing key. Safe to repeat."""
+    return Read((("HDEL", p.key("signing"), str(number)),), lambda _: None)
