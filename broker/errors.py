@@ -68,20 +68,11 @@ ERROR_CODES: Final[dict[str, Codes]] = {
 """Code of an error -> what the edges answer."""
 
 OUTCOME_CODES: Final[dict[str, Codes]] = {
-    "accepted": Codes(200, 0),
-    "replayed": Codes(200, 0),
-    "parked": Codes(202, 0),
-    "already_decided": Codes(409, 20),
-    "expired": Codes(410, 21),
-    "withdrawn": Codes(410, 22),
-    "superseded": Codes(409, 23),
-    "not_allowed": Codes(403, 24),
-    "invalid": Codes(422, 25),
-    "unknown": Codes(404, 26),
-    "not_durable": Codes(503, 27),
-    "conflict": Codes(409, 28),
-    "full": Codes(507, 29),
-}
+    "accepted": Codes(200, 0), "replayed": Codes(200, 0), "parked": Codes(202, 0),
+    "already_decided": Codes(409, 20), "expired": Codes(410, 21), "withdrawn": Codes(410, 22),
+    "superseded": Codes(409, 23), "not_allowed": Codes(403, 24), "invalid": Codes(422, 25),
+    "unknown": Codes(404, 26), "not_durable": Codes(503, 27), "conflict": Codes(409, 28), "full": Codes(507, 29),
+}  # fmt: skip
 """Code of an outcome -> what the edges answer."""
 
 
@@ -331,10 +322,7 @@ class NotPermitted(
 
 @dataclass(eq=False)
 class Untrusted(BrokerError, code="untrusted", says="This {purpose} does not count: {reason}."):
-    """A signed text is forged, expired, revoked, used, or made for another purpose or namespace. Nothing was written.
-
-    `purpose` is what it was shown for, or what it is.
-    """
+    """A signed text is forged, expired, revoked, used, or for another purpose or namespace. Nothing was written."""
 
     purpose: str
     reason: str

@@ -30,7 +30,9 @@ class Scope(StrEnum):
     ANSWER = "answer"
     """Decide: approve, edit, reject, respond, cancel."""
     COMPLETE = "complete"
-    """Tell the result of a job done elsewhere, or that it failed or still runs."""
+    """Tell the result of a job done elsewhere, or that it failed."""
+    BEAT = "beat"
+    """Tell that a job done elsewhere still runs."""
     OPERATE = "operate"
     """Dead letters, queues, keys."""
 
@@ -54,7 +56,7 @@ SCOPES: Final[dict[ApiRole, frozenset[Scope]]] = {
     ApiRole.VIEWER: frozenset({Scope.READ}),
     ApiRole.REVIEWER: frozenset({Scope.READ, Scope.ANSWER}),
     ApiRole.AGENT: frozenset({Scope.READ, Scope.START}),
-    ApiRole.SERVICE: frozenset({Scope.START, Scope.COMPLETE}),
+    ApiRole.SERVICE: frozenset({Scope.START, Scope.COMPLETE, Scope.BEAT}),
     ApiRole.OPERATOR: frozenset(Scope),
 }
 """What each role may do. No role lets an agent decide: see `check_role`."""
@@ -66,6 +68,12 @@ def check_role(role: ApiRole, principal: Principal) -> None:
     if principal.kind not in _DECIDE and Scope.ANSWER in role.scopes:
         may = ", ".join(one for one in ApiRole if Scope.ANSWER not in one.scopes)
         raise InvalidInput("role", f"{role} decides, and {principal.id!r} is of kind {principal.kind}", may)
+
+
+def check_may_decide(field: str, principal: Principal) -> None:
+    """Raises `InvalidInput` for a party that never decides, whatever it shows: an agent (F43)."""
+    if principal.kind not in _DECIDE:
+        raise InvalidInput(field, f"is of kind {principal.kind}, which never decides", ", ".join(_DECIDE))
 
 
 class ApiKey(Model):

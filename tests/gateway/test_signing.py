@@ -12,6 +12,7 @@ import pytest
 
 from broker import AsyncBroker, InvalidInput, NotPermitted, UnknownId, Untrusted
 from broker.core.signing import SigningKey
+from broker.store.commands import credentials
 from broker.store.roles import Role, acl_rules
 from broker.testing import RunningServer, ServerProcess, await_until
 
@@ -66,24 +67,22 @@ async def test_rotations_at_once_make_one_key(server: RunningServer, namespace: 
 
 
 async def test_F41_a_text_counts_for_its_namespace_and_purpose_only(
-    broker: AsyncBroker, server: RunningServer
+    broker: AsyncBroker, server: RunningServer, new_namespace: Callable[[], str]
 ) -> None:
     text = await broker.signing.sign("session", {"sub": "ada"}, HOUR)
     assert "another namespace or purpose" in await refusal(broker, text, "decide")
-    async with AsyncBroker(server.url, namespace=f"{broker.namespace}-b") as other:
+    async with AsyncBroker(server.url, namespace=new_namespace()) as other:
         await other.signing.sign("session", {}, HOUR)
         assert "forged" in await refusal(other, text)
 
 
 async def test_the_same_key_in_another_namespace_changes_nothing(
-    broker: AsyncBroker, server: RunningServer
+    broker: AsyncBroker, server: RunningServer, new_namespace: Callable[[], str]
 ) -> None:
     """As after a copy of a server's data under another name: the audience is held as well as the signature."""
     text = await broker.signing.sign("session", {}, HOUR)
     (key,) = await broker.signing.keys()
-    async with AsyncBroker(server.url, namespace=f"{broker.namespace}-b") as other:
-        from broker.store.commands import credentials  # noqa: PLC0415 - nothing else puts a key in a place
-
+    async with AsyncBroker(server.url, namespace=new_namespace()) as other:
         await other._link.fetch(credentials.add_signing_key(other._link.space.partition(0), key))
         assert "another namespace or purpose" in await refusal(other, text)
 

@@ -1,6 +1,7 @@
 """Who may use a namespace from outside, in its first partition.
 
 API keys are one hash: id -> digest of the secret, then the record. Signing keys are another: number -> record.
+Tokens that were taken back are a sorted set, by when they would have expired.
 """
 
 import hmac
@@ -66,3 +67,14 @@ def read_signing_keys(p: Partition) -> Read[tuple[SigningKey, ...]]:
 def drop_signing_key(p: Partition, number: int) -> Read[None]:
     """Deletes a signing key. Safe to repeat."""
     return Read((("HDEL", p.key("signing"), str(number)),), lambda _: None)
+
+
+def revoke(p: Partition, id: str, until: int, now: int) -> Read[None]:
+    """Notes that a token counts no more, and forgets those that have expired since. Times are in milliseconds."""
+    name = p.key("revoked")
+    return Read((("ZREMRANGEBYSCORE", name, "-inf", now), ("ZADD", name, until, id)), lambda _: None)
+
+
+def is_revoked(p: Partition, id: str) -> Read[bool]:
+    """Whether a token was taken back."""
+    return Read((("ZSCORE", p.key("revoked"), id),), lambda replies: replies[0] is not None)
