@@ -3,16 +3,16 @@
 from datetime import timedelta
 from typing import Any
 
-from broker import Action, AnswerKind, AsyncBroker, Interrupt, InterruptState, Principal
+from broker import Accepted, Action, AnswerKind, AsyncBroker, Interrupt, InterruptState, Principal
 from broker.core.batches import Suspension
 
 OFFERS = (AnswerKind.APPROVE, AnswerKind.EDIT, AnswerKind.REJECT, AnswerKind.RESPOND, AnswerKind.CANCEL)
 
 CONVERSATION = [
     {"role": "user", "content": "My flight LH 482 was cancelled. I want my money back, all of it."},
-    {"role": "assistant", "content": "I am sorry. I see your booking B-7KQ2 for two passengers; both fares are refundable.",
+    {"role": "assistant", "content": "I am sorry. I see your booking for two passengers; both fares are refundable.",
      "tool_calls": [{"id": "call_9", "name": "find_booking", "arguments": {"locator": "B-7KQ2"}}]},
-    {"role": "tool", "content": "{\"locator\": \"B-7KQ2\", \"paid\": 84260, \"currency\": \"EUR\"}"},
+    {"role": "tool", "content": '{"locator": "B-7KQ2", "paid": 84260, "currency": "EUR"}'},
     {"role": "user", "content": [{"type": "text", "text": "Both of us, please. To the card we paid with."}]},
 ]  # fmt: skip
 
@@ -34,7 +34,9 @@ TRIAGE: dict[str, Any] = {
         "urgent": {"type": "boolean", "title": "Urgent"},
         "minutes": {"type": "integer", "minimum": 5, "maximum": 240, "title": "Minutes needed"},
         "tags": {"type": "array", "items": {"type": "string"}, "title": "Tags"},
-        "contact": {"type": "object", "title": "Contact", "properties": {"phone": {"type": "string", "title": "Phone"}}},
+        "contact": {
+            "type": "object", "title": "Contact", "properties": {"phone": {"type": "string", "title": "Phone"}},
+        },
     },
 }  # fmt: skip
 
@@ -78,7 +80,7 @@ async def equal(broker: AsyncBroker, count: int) -> list[str]:
     ids: list[str] = []
     for at in range(0, count, 500):
         for outcome in await broker.batch.suspend(pauses[at : at + 500]):
-            assert outcome.ok, outcome
+            assert isinstance(outcome, Accepted)
             ids += outcome.interrupt_ids
     return ids
 

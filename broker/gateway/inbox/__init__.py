@@ -9,7 +9,7 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import RedirectResponse
 
 from ..identity import PUBLIC, needs
-from . import deciding, entering, live, looking
+from . import deciding, entering, guests, live, looking
 from .page import PageRoute, to
 from .session import PREFIX, sessions_of
 
@@ -24,10 +24,11 @@ async def front(request: Request) -> RedirectResponse:
 
 
 def install(app: FastAPI) -> None:
-    """Adds the pages to a gateway. Only they know people by their sessions."""
-    app.state.identifies = (*app.state.identifies, sessions_of(app.state.broker))
+    """Adds the pages to a gateway. Only they know people by their sessions, and outsiders by their links."""
+    broker = app.state.broker
+    app.state.identifies = (*app.state.identifies, sessions_of(broker), guests.guests_of(broker))
     app.include_router(router)
-    for part in (entering.router, live.router, deciding.router, looking.router):
+    for part in (entering.router, guests.router, live.router, deciding.router, looking.router):
         app.include_router(part, prefix=PREFIX)
 
 

@@ -78,7 +78,9 @@ class Card:
     def answer(self, kind: str, posted: Posted) -> Answer | None:
         """The answer that a form says; None where it cannot be read, and the card says why."""
         self.opened = kind
-        self.typed = {name: str(posted.get(name, "")).replace("\r\n", "\n") for name in _TEXTS}
+        self.typed = {
+            name: "".join(map(str, posted.getlist(name)[:1])).replace("\r\n", "\n") for name in _TEXTS
+        }
         try:
             return self._answer(kind, posted)
         except Misread:
@@ -144,6 +146,6 @@ _TEXTS: Final = ("note", "reason", "error", "payload", "value", "arguments", "as
 class _Typed(dict[str, str]):
     """Texts as the fields of a form."""
 
-    def getlist(self, key: str) -> list[Any]:
+    def getlist(self, key: Any) -> list[Any]:
         """All values under one name."""
         return [self[key]]

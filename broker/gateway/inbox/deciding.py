@@ -6,8 +6,9 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import HTMLResponse, Response
 from starlette.datastructures import FormData
 
+from ..._async.client import AsyncBroker
 from ...core.access import Scope
-from ...core.answers import Answer, AnswerKind, Approve, Cancel, Reject
+from ...core.answers import Answer, AnswerKind, Approve, Cancel, Principal, Reject
 from ...core.batches import AnswerTo
 from ...core.outcomes import Accepted, Invalid, Outcome, Replayed
 from ...errors import OUTCOME_CODES, BrokerError
@@ -27,23 +28,30 @@ router: APIRouter = APIRouter(route_class=PageRoute, include_in_schema=False)
 async def answer(request: Request, broker: BrokerOf, caller: CallerOf, interrupt_id: str) -> Response:
     """One answer to one question, bound to what was shown. The loser of a race is told who was first (F11)."""
     form = await signed_form(request)
-    kind, seen = text(form, "kind"), text(form, "seen")
     card = Card(await broker.inbox.get(interrupt_id), caller.scopes)
+    card, outcome = await decided(broker, card, form, caller.principal)
+    if outcome is not None and outcome.ok:
+        return to(request, f"/i/{interrupt_id}")
+    code = OUTCOME_CODES[outcome.code].http if outcome is not None else 422
+    return show(request, "card.html", code=code, card=card)
+
+
+async def decided(
+    broker: AsyncBroker, card: Card, form: FormData, by: Principal
+) -> tuple[Card, Outcome | None]:
+    """What became of the answer that a form says, and the card that tells it; None where it cannot be read."""
+    kind, name = text(form, "kind"), card.record.id
     if card.is_open and kind not in card.offers:
         raise HTTPException(403, f"This question takes no {kind!r} from you")
     said = card.answer(kind, form)
-    if said is None and not card.is_open:  # whatever it was, it comes too late
-        return to(request, f"/i/{interrupt_id}")
     if said is None:
-        return show(request, "card.html", code=422, card=card)
-    outcome = await broker.inbox.answer(interrupt_id, said, by=caller.principal, seen=seen)
-    if outcome.ok:
-        return to(request, f"/i/{interrupt_id}?done=1")
+        return card, None
+    outcome = await broker.inbox.answer(name, said, by=by, seen=text(form, "seen") or None)
     if isinstance(outcome, Invalid):
         card.misfit(outcome)
-    else:
-        card = Card(await broker.inbox.get(interrupt_id), caller.scopes, banner=words.refusal(outcome))
-    return show(request, "card.html", code=OUTCOME_CODES[outcome.code].http, card=card)
+        return card, outcome
+    refusal = "" if outcome.ok else words.refusal(outcome)
+    return Card(await broker.inbox.get(name), card.scopes, banner=refusal), outcome
 
 
 @router.post("/i/{interrupt_id}/edit")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from ...core.limits import JSON
+from .visible import raw
 
 MOST_LEVELS: Final = 5
 MOST_FIELDS: Final = 60
@@ -21,9 +22,9 @@ ABSENT: Final = object()
 class Posted(Protocol):
     """The fields of a form that came back."""
 
-    def get(self, key: str, default: Any = None) -> Any: ...  # noqa: D102 - that of a mapping
-
-    def getlist(self, key: str) -> list[Any]: ...  # noqa: D102 - all values under one name
+    def getlist(self, key: Any) -> list[Any]:
+        """All values under one name."""
+        ...
 
 
 @dataclass(slots=True)
@@ -58,7 +59,7 @@ class Field:
         if isinstance(self.value, str) and self.kind != "json":
             return self.value
         if self.kind in ("json", "fixed"):
-            return json.dumps(self.value, ensure_ascii=False, indent=2)
+            return raw(self.value)
         return json.dumps(self.value)
 
     def is_chosen(self, option: int) -> bool:
@@ -260,13 +261,15 @@ def read(form: Field, posted: Posted) -> JSON:
 
 def _read(one: Field, posted: Posted) -> tuple[JSON, int]:
     if one.kind == "group":
+        if not one.is_required and _is_blank(one, posted):
+            return ABSENT, 0
         found, faults = {}, 0
         for inner in one.fields:
             value, wrong = _read(inner, posted)
             faults += wrong
             if value is not ABSENT:
                 found[inner.name[len(one.name) + 1 :]] = value
-        return (found if found or one.is_required else ABSENT), faults
+        return found, faults
     if one.kind == "fixed":
         return one.value, 0
     one.typed = [str(text).replace("\r\n", "\n") for text in posted.getlist(one.name)]
@@ -275,6 +278,13 @@ def _read(one: Field, posted: Posted) -> tuple[JSON, int]:
     except ValueError as fault:
         one.fault = str(fault)
         return ABSENT, 1
+
+
+def _is_blank(one: Field, posted: Posted) -> bool:
+    """Whether nothing at all was filled in."""
+    if one.kind == "group":
+        return all(_is_blank(inner, posted) for inner in one.fields)
+    return one.kind == "fixed" or not any(str(text).strip() for text in posted.getlist(one.name))
 
 
 def _parsed(one: Field, typed: list[str]) -> JSON:

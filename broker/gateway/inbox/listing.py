@@ -1,6 +1,7 @@
 """The open list: what waits for an answer, filtered, page by page, and equal calls together."""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
@@ -87,11 +88,16 @@ class Listed:
         return hashlib.sha256(ids.encode()).hexdigest()[:16]
 
     def groups(self) -> list[Group]:
-        """Equal calls together, in the order of their oldest."""
-        found: dict[str, list[InterruptRecord]] = {}
-        for one in self.records:
-            found.setdefault(likeness(one), []).append(one)
-        return [Group(tuple(some)) for some in found.values()]
+        """Equal calls together."""
+        return grouped(self.records)
+
+
+def grouped(records: Iterable[InterruptRecord]) -> list[Group]:
+    """Equal calls together, in the order of their oldest."""
+    found: dict[str, list[InterruptRecord]] = {}
+    for one in records:
+        found.setdefault(likeness(one), []).append(one)
+    return [Group(tuple(some)) for some in found.values()]
 
 
 def likeness(record: InterruptRecord) -> str:

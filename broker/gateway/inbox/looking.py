@@ -1,7 +1,6 @@
 """The pages that only show: the list, the card, what happened in a session, dead letters, the fleet. None decides."""
 
 from datetime import datetime
-from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -134,14 +133,13 @@ async def _head_since(broker: AsyncBroker, pool: PoolCount) -> datetime | None:
 async def batch(request: Request, broker: BrokerOf, caller: CallerOf) -> HTMLResponse:
     """Several questions, to be decided at once: each class of equal calls is shown whole before."""
     picked = list(dict.fromkeys(request.query_params.getlist("pick")))[: listing.GROUPED]
-    found = await _picked(broker, picked)
-    groups = listing.Listed(tuple(one for one in found if one.state is Settlement.OPEN), None, 0).groups()
-    return show(request, "batch.html", groups=groups, offers=_common(groups, caller.scopes),
-                gone=[one for one in found if one.state is not Settlement.OPEN], count=sum(len(g.records) for g in groups))  # fmt: skip
-
-
-async def _picked(broker: AsyncBroker, ids: list[str]) -> list[Any]:
-    return [await broker.inbox.get(one) for one in ids]
+    found = [await broker.inbox.get(one) for one in picked]
+    open_ = [one for one in found if one.state is Settlement.OPEN]
+    groups = listing.grouped(open_)
+    return show(
+        request, "batch.html", groups=groups, offers=_common(groups, caller.scopes), count=len(open_),
+        gone=len(found) - len(open_),
+    )  # fmt: skip
 
 
 def _common(groups: list[listing.Group], scopes: frozenset[Scope]) -> set[str]:

@@ -1,6 +1,5 @@
 """How a page is made: from a template that escapes everything, with headers that let nothing foreign in."""
 
-import json
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final
@@ -42,8 +41,8 @@ templates: Final = Environment(
 templates.globals.update(Scope=Scope, words=words, visible=visible, LONG=visible.LONG)
 templates.filters.update(
     ago=words.ago, brief=visible.brief, clock=words.clock, pieces=visible.pieces, plain=visible.plain,
-    raw=visible.raw, tojson_text=lambda value: json.dumps(value, ensure_ascii=False), rows=visible.rows, segment=lambda text: quote(text, safe=""), span=words.span,
-    stamp=words.stamp, until=words.until,
+    raw=visible.raw, rows=visible.rows, segment=lambda text: quote(text, safe=""), span=words.span,
+    stamp=words.stamp, tojson_text=lambda value: visible.raw(value, indent=None), until=words.until,
 )  # fmt: skip
 
 

@@ -55,7 +55,10 @@ def sessions_of(broker: AsyncBroker) -> Identify:
     """Knows people by the cookie of their session, on the pages only."""
 
     async def identify(request: Request) -> Caller | None:
-        if not f"{request.url.path}/".startswith(f"{place(request)}/"):
+        path, here = f"{request.url.path}/", place(request)
+        if not path.startswith(f"{here}/") or path.startswith(
+            f"{here}/t/"
+        ):  # there it is the link that counts
             return None
         text = request.cookies.get(cookie_name(broker.namespace))
         session = await find(broker, text) if text else None

@@ -70,9 +70,14 @@ def _one_line(value: JSON, most: int) -> str:
     return json.dumps(value, ensure_ascii=False)[: most * 2]
 
 
-def raw(value: JSON) -> str:
-    """A value as JSON for a person."""
-    return json.dumps(value, ensure_ascii=False, indent=2)
+def raw(value: JSON, indent: int | None = 2) -> str:
+    """A value as JSON for a person: what would not show is escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return text if text.isprintable() else "".join(map(_escaped, text))
+
+
+def _escaped(character: str) -> str:
+    return json.dumps(character)[1:-1] if _hides(character) else character
 
 
 @dataclass(frozen=True, slots=True)
