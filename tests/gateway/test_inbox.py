@@ -1,5 +1,7 @@
 """The inbox as pages, without a script: signing in, the list, the card, each sort of answer, and who is told what."""
 
+from typing import Any
+
 import httpx
 import pytest
 
@@ -11,7 +13,6 @@ from broker import (
     Edit,
     Fail,
     Interrupt,
-    Principal,
     Reject,
     Respond,
     Settlement,
@@ -22,6 +23,11 @@ from tests.browser.scenes import REFUND, TRIAGE, ask, equal, morning, refund, tr
 
 from .person import hidden, person, told
 from .site import Site
+
+
+def typed(way: str, **fields: str) -> dict[str, Any]:
+    """What is typed into a box, and how it is meant."""
+    return {"as": way, **fields}
 
 
 async def answer_of(broker: AsyncBroker, interrupt_id: str) -> object:
@@ -127,8 +133,10 @@ async def test_the_card_shows_what_will_run_and_who_says_so(site: Site) -> None:
         page = await ada.see(f"/inbox/i/{interrupt_id}")
         words = told(page)
         record = await site.broker.inbox.get(interrupt_id)
-        for text in ("issue_refund", "B-7KQ2", "84260", "Ines Moreau", record.digest, record.run_id, "chat-1",
-                     "customer:ines.moreau", "refunds-over-500", "then it is denied", "recorded", "claimed"):  # fmt: skip
+        for text in (
+            "issue_refund", "B-7KQ2", "84260", "Ines Moreau", record.digest, record.run_id, "chat-1",
+            "customer:ines.moreau", "refunds-over-500", "then it is denied", "recorded", "claimed",
+        ):  # fmt: skip
             assert text in words
         assert "My flight" not in words
         assert "My flight" in told(await ada.see(f"/inbox/i/{interrupt_id}?conversation=1"))
@@ -178,9 +186,10 @@ async def test_an_answer_to_something_else_than_was_shown_is_refused(site: Site)
 async def test_F17_an_edit_is_shown_before_it_is_sent(site: Site) -> None:
     interrupt_id = await ask(site.broker, refund())
     card = f"/inbox/i/{interrupt_id}"
-    form = {
+    form: dict[str, Any] = {
         "arguments.booking": "B-7KQ2", "arguments.cents": "42130", "arguments.currency": "EUR",
-        "arguments.to.method": "card", "arguments.to.ending": "4417", "arguments.passengers": "Ines Moreau\r\nTom Moreau",
+        "arguments.to.method": "card", "arguments.to.ending": "4417",
+        "arguments.passengers": "Ines Moreau\r\nTom Moreau",
         "arguments.reason": "LH 482 cancelled by the airline", "arguments.notify": "true",
     }  # fmt: skip
     async with person(site) as ada:
@@ -206,7 +215,7 @@ async def test_F16_a_wrong_shaped_response_is_refused_with_its_path_and_the_ques
 ) -> None:
     interrupt_id = await ask(site.broker, triage())
     async with person(site) as ada:
-        form = {
+        form: dict[str, Any] = {
             "payload.team": "0",
             "payload.urgent": "true",
             "payload.minutes": "500",
@@ -227,12 +236,10 @@ async def test_F18_a_question_without_a_schema_takes_text_or_json(site: Site) ->
     async with person(site) as ada:
         for n, (way, text, meant) in enumerate((("text", "7", "7"), ("json", "7", 7), ("text", "", ""))):
             interrupt_id = await ask(site.broker, Interrupt.question({"q": 1}), f"s_{n}")
-            await ada.answer(interrupt_id, "respond", **{"as": way, "payload": text})
+            await ada.answer(interrupt_id, "respond", **typed(way, payload=text))
             assert await answer_of(site.broker, interrupt_id) == Respond(payload=meant)
         interrupt_id = await ask(site.broker, Interrupt.question({"q": 1}), "s_9")
-        assert "not JSON" in await ada.answer(
-            interrupt_id, "respond", code=422, **{"as": "json", "payload": "{"}
-        )
+        assert "not JSON" in await ada.answer(interrupt_id, "respond", code=422, **typed("json", payload="{"))
 
 
 async def test_a_job_elsewhere_is_completed_by_those_who_may(site: Site) -> None:
@@ -243,9 +250,9 @@ async def test_a_job_elsewhere_is_completed_by_those_who_may(site: Site) -> None
             "complete"
             not in (await ada.see(f"/inbox/i/{first}")).partition("Your answer")[2].partition("</section>")[0]
         )
-        await ada.answer(first, "complete", code=403, **{"as": "json", "value": "1"})
+        await ada.answer(first, "complete", code=403, **typed("json", value="1"))
         assert await answer_of(site.broker, first) is None
-        await olga.answer(first, "complete", **{"as": "json", "value": '{"url": "x"}'})
+        await olga.answer(first, "complete", **typed("json", value='{"url": "x"}'))
         assert await answer_of(site.broker, first) == Complete(value={"url": "x"})
         await olga.answer(second, "fail", error="no disk")
         assert await answer_of(site.broker, second) == Fail(error="no disk")
@@ -287,5 +294,6 @@ async def test_F34_several_are_decided_at_once_each_with_an_outcome_of_its_own(s
         assert "2 of 3 approved" in words
         assert "bob was first: rejected" in words
         assert (await site.broker.inbox.get(ids[3])).state is Settlement.OPEN
-        for changed in ({"kind": "reject"}, {"kind": "respond"}, {"pick": []}):
+        refused: list[dict[str, Any]] = [{"kind": "reject"}, {"kind": "respond"}, {"pick": []}]
+        for changed in refused:
             assert (await ada.client.post("/inbox/batch", data=form | changed)).status_code == 422

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from starlette.datastructures import FormData
+from starlette.datastructures import FormData, UploadFile
 
 from broker.gateway.inbox.forms import ABSENT, Field, Misread, form_from, form_of, mark, read
 from broker.gateway.inbox.visible import brief, changes, pieces, plain, rows
@@ -29,10 +29,10 @@ SCHEMA: dict[str, Any] = {
 
 def typed(form: Field) -> FormData:
     """What a browser sends of a form that nobody touched."""
-    sent: list[tuple[str, str]] = []
+    sent: list[tuple[str, str | UploadFile]] = []
     for one in form.fields or [form]:
         if one.kind == "group":
-            sent += typed(one).multi_items()  # type: ignore[arg-type]  # texts only
+            sent += typed(one).multi_items()
         elif one.kind in ("choice", "choices"):
             sent += [(one.name, str(n)) for n in range(len(one.options)) if one.is_chosen(n)]
         elif one.kind != "fixed":
@@ -49,7 +49,7 @@ def test_each_sort_of_field_is_made_of_its_schema() -> None:
 
 
 def test_what_is_typed_becomes_json_of_the_right_sorts() -> None:
-    sent = [
+    sent: list[tuple[str, str | UploadFile]] = [
         ("payload.team", "2"), ("payload.urgent", "false"), ("payload.minutes", "0"), ("payload.share", "0.5"),
         ("payload.tags", "a\r\n\r\nb c"), ("payload.days", "0"), ("payload.days", "2"), ("payload.who.phone", "1"),
         ("payload.note", ""), ("payload.rest", '[{"a": 1}]'),
@@ -71,7 +71,8 @@ def test_what_is_left_empty_is_left_out_where_it_may_be() -> None:
     ("schema", "text"),
     [
         ({"type": "integer"}, "seven"), ({"type": "integer"}, "7.5"), ({"type": "integer"}, "true"),
-        ({"type": "number"}, "NaN"), ({"type": "boolean"}, ""), ({"enum": ["a"]}, "4"), ({}, "{"), ({"enum": ["a"]}, ""),
+        ({"type": "number"}, "NaN"), ({"type": "boolean"}, ""), ({"enum": ["a"]}, "4"), ({}, "{"),
+        ({"enum": ["a"]}, ""),
         ({"type": "array", "items": {"type": "integer"}}, "1\nx"),
     ],
     ids=str,

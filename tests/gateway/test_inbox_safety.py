@@ -1,6 +1,7 @@
 """The inbox among strangers: text of agents stays text, other sites decide nothing, and opening a link neither."""
 
 import itertools
+from collections.abc import Callable
 from datetime import timedelta
 from html.parser import HTMLParser
 
@@ -10,11 +11,11 @@ import pytest
 from broker import Action, AsyncBroker, Interrupt, InterruptState, Principal, Settlement
 from broker.core.access import ApiRole
 from broker.gateway.inbox import session
+from broker.testing import RunningServer
 from tests.browser.scenes import ask, refund
 
 from .person import hidden, person, told
 from .site import Site
-from .test_inbox_pages import dead_run
 
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'><a href=javascript:alert(3)>"
 TURNED = "pay \u202e0001 \u200bEUR"
@@ -33,7 +34,8 @@ def hostile() -> Interrupt:
             "properties": {
                 SCRIPT: {"type": "string", "title": SCRIPT, "description": SCRIPT},
                 "e": {"enum": [SCRIPT, *"abcd"]}, "d": {"type": "string", "default": SCRIPT}, "c": {"const": SCRIPT},
-                "l": {"type": "array", "items": {"enum": [SCRIPT]}}, "o": {"type": "object", "properties": {SCRIPT: {}}},
+                "l": {"type": "array", "items": {"enum": [SCRIPT]}},
+                "o": {"type": "object", "properties": {SCRIPT: {}}},
             },
         },
     )  # fmt: skip
@@ -59,13 +61,15 @@ async def hostile_pause(broker: AsyncBroker) -> str:
 class Markup(HTMLParser):
     """What a browser would take a page's markup for, and may not be there."""
 
-    ATTRIBUTES = frozenset(
-        "accesskey action alt aria-current aria-describedby aria-hidden aria-label aria-labelledby autocomplete autofocus "
-        "checked class colspan content charset data-ago data-age data-back data-base data-clock data-id data-key data-live "
-        "data-next data-until data-version datetime defer disabled for height hidden href id inputmode lang method name "
-        "open placeholder readonly rel required role rows scope selected spellcheck src tabindex title type value "
-        "width".split()
-    )
+    ATTRIBUTES = frozenset({
+        "accesskey", "action", "alt", "aria-current", "aria-describedby", "aria-hidden", "aria-label",
+        "aria-labelledby", "autocomplete", "autofocus", "checked", "class", "colspan", "content",
+        "charset", "data-ago", "data-age", "data-back", "data-base", "data-clock", "data-id", "data-key",
+        "data-live", "data-next", "data-until", "data-version", "datetime", "defer", "disabled", "for",
+        "height", "hidden", "href", "id", "inputmode", "lang", "method", "name", "open", "placeholder",
+        "readonly", "rel", "required", "role", "rows", "scope", "selected", "spellcheck", "src",
+        "tabindex", "title", "type", "value", "width",
+    })  # fmt: skip
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -150,8 +154,9 @@ def _quoted(text: str) -> str:
 async def test_every_page_lets_nothing_foreign_in(site: Site) -> None:
     interrupt_id = await ask(site.broker, refund())
     async with person(site) as ada:
-        paths = ["/inbox", f"/inbox/i/{interrupt_id}", "/inbox/dead", "/inbox/fleet", "/inbox/sessions/s_1", "/inbox/i/x",
-                 "/inbox/sign-in", "/inbox/static/inbox.css", "/inbox/static/inbox.js", "/inbox/static/none", "/"]  # fmt: skip
+        paths = ["/inbox", f"/inbox/i/{interrupt_id}", "/inbox/dead", "/inbox/fleet", "/inbox/sessions/s_1",
+                 "/inbox/i/x", "/inbox/sign-in", "/inbox/static/inbox.css", "/inbox/static/inbox.js",
+                 "/inbox/static/none", "/"]  # fmt: skip
         for path in paths:
             reply = await ada.client.get(path)
             policy = reply.headers["content-security-policy"]
@@ -261,10 +266,13 @@ async def test_F42_a_revoked_link_shows_nothing(site: Site) -> None:
             assert (refused.status_code, "issue_refund" in refused.text) == (403, False)
 
 
-async def test_a_session_of_one_namespace_opens_no_other(site: Site, new_namespace: object) -> None:
+async def test_a_session_of_one_namespace_opens_no_other(
+    site: Site, server: RunningServer, new_namespace: Callable[[], str]
+) -> None:
     """P13: the same cookie, sent to the gateway of another namespace."""
-    assert callable(new_namespace)
     async with person(site) as ada:
         text = ada.client.cookies[session.cookie_name(site.broker.namespace)]
-        async with AsyncBroker(site.broker._link.source, namespace=new_namespace()) as other:  # type: ignore[arg-type]
+        async with AsyncBroker(server.url, namespace=new_namespace()) as other:
+            await other.signing.rotate()
+            assert await session.find(site.broker, text) is not None
             assert await session.find(other, text) is None
