@@ -162,8 +162,8 @@ async def test_an_answer_from_a_terminal_closes_the_card_within_a_second(
         if (document.querySelector("#end")) done(Date.now());
         }).observe(document.body, { childList: true, subtree: true })); }"""
     )
-    command = ["-m", "broker", "--url", server.url, "--namespace", site.broker.namespace, "--as", "carol", "approve"]
-    terminal = await create_subprocess_exec(sys.executable, *command, interrupt_id)
+    options = ["--url", server.url, "--namespace", site.broker.namespace, "--as", "carol"]
+    terminal = await create_subprocess_exec(sys.executable, "-m", "broker", *options, "approve", interrupt_id)
     assert await terminal.wait() == 0
     closed = float(await page.evaluate("() => window.closed"))
     found = (await site.broker.inbox.get(interrupt_id)).resolution

@@ -1,9 +1,12 @@
 """The inbox as pages, without a script: signing in, the list, the card, each sort of answer, and who is told what."""
 
+from datetime import timedelta
 from typing import Any
 
 import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from broker import (
     Action,
@@ -13,12 +16,15 @@ from broker import (
     Edit,
     Fail,
     Interrupt,
+    Principal,
     Reject,
     Respond,
     Settlement,
 )
 from broker.core.access import ApiRole
-from broker.gateway.inbox import session
+from broker.gateway import create_app
+from broker.gateway.inbox import session, words
+from broker.testing import await_until
 from tests.browser.scenes import REFUND, TRIAGE, ask, equal, morning, refund, triage
 
 from .person import hidden, person, told
@@ -99,6 +105,52 @@ async def test_the_cookie_is_strict_and_counts_for_the_pages_only(site: Site) ->
         forged = {"Cookie": f"{session.cookie_name(site.broker.namespace)}={text[:-2]}xx"}
         client.cookies.clear()
         assert (await client.get("/inbox", headers=forged)).status_code == 303
+
+
+async def test_the_cookie_is_secure_under_https(site: Site) -> None:
+    """As a proxy on the same machine tells that it ended TLS."""
+    headers = {"Origin": site.url, "X-Forwarded-Proto": "https"}
+    async with httpx.AsyncClient(base_url=site.url, headers=headers) as client:
+        entered = await client.post("/inbox/sign-in", data={"key": await site.key()})
+        assert "; secure" in entered.headers["set-cookie"].lower()
+
+
+async def test_it_works_where_an_application_has_mounted_it(broker: AsyncBroker) -> None:
+    interrupt_id = await ask(broker, refund())
+    outer = Starlette(routes=[Mount("/approvals", create_app(broker))])
+    there = httpx.ASGITransport(outer)
+    headers = {"Origin": "http://site"}
+    async with httpx.AsyncClient(
+        transport=there, base_url="http://site", headers=headers, follow_redirects=True
+    ) as ada:
+        page = await ada.get(f"/approvals/inbox/i/{interrupt_id}")
+        assert page.url.path == "/approvals/inbox/sign-in"
+        key = (await broker.keys.create(Principal(id="ada"), ApiRole.REVIEWER)).text
+        page = await ada.post(page.url.path, data={"key": key, "next": hidden(page.text, "next")})
+        assert page.url.path == f"/approvals/inbox/i/{interrupt_id}"
+        form = {"kind": "approve", "seen": hidden(page.text, "seen"), "csrf": hidden(page.text, "csrf")}
+        assert f'action="{page.url.path}/answer"' in page.text
+        assert "Approved by ada" in told((await ada.post(f"{page.url.path}/answer", data=form)).text)
+        assert (await ada.get("/approvals/inbox/static/inbox.css")).status_code == 200
+
+
+async def test_F13_a_card_whose_time_is_over_says_so_and_how_to_ask_again(site: Site) -> None:
+    """RA34: late is told as late, never as a rejection."""
+    interrupt_id = await ask(site.broker, refund(expires_in=timedelta(milliseconds=300)))
+    async with person(site) as ada:
+        page = await ada.see(f"/inbox/i/{interrupt_id}")
+        form = {"kind": "approve", "seen": hidden(page, "seen"), "csrf": hidden(page, "csrf")}
+
+        async def is_late() -> bool:
+            found = await site.broker.inbox.get(interrupt_id)
+            return found.deadline is not None and found.deadline < words.now() - timedelta(milliseconds=100)
+
+        await await_until(is_late)
+        late = await ada.client.post(f"/inbox/i/{interrupt_id}/answer", data=form)
+        assert (late.status_code, "Its time was over" in told(late.text)) == (410, True)
+        page = told(await ada.see(f"/inbox/i/{interrupt_id}"))
+        assert "This is not a rejection" in page
+        assert "To have it asked again" in page
 
 
 async def test_F48_the_list_is_filtered_and_says_what_it_holds(site: Site) -> None:
@@ -278,11 +330,7 @@ async def test_F34_several_are_decided_at_once_each_with_an_outcome_of_its_own(s
     async with person(site) as ada:
         page = await ada.see("/inbox/batch?" + "&".join(f"pick={one}" for one in ids))
         assert "They are equal" in page
-        await site.broker.inbox.answer(
-            ids[0],
-            Reject(reason="no"),
-            by=(await site.broker.keys.list())[0].principal.model_copy(update={"id": "bob"}),
-        )
+        await site.broker.inbox.answer(ids[0], Reject(reason="no"), by=Principal(id="bob"))
         digests = {one: (await site.broker.inbox.get(one)).digest for one in ids}
         form = {
             "csrf": hidden(page, "csrf"),

@@ -228,6 +228,8 @@ async def test_F41_a_guest_sees_and_answers_the_one_question_of_their_link(site:
         page = (await eve.get(f"/inbox/t/{token}")).text
         assert "as eve@example.com" in told(page)
         assert "s_1" not in told(page)
+        async with person(site) as ada:  # on such a page she is who the link is for
+            assert "as eve@example.com" in told(await ada.see(f"/inbox/t/{token}"))
         form = {"kind": "approve", "seen": hidden(page, "seen"), "csrf": hidden(page, "csrf")}
         here = {"Origin": site.url}
         for headers, changed in (

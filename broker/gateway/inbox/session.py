@@ -56,9 +56,8 @@ def sessions_of(broker: AsyncBroker) -> Identify:
 
     async def identify(request: Request) -> Caller | None:
         path, here = f"{request.url.path}/", place(request)
-        if not path.startswith(f"{here}/") or path.startswith(
-            f"{here}/t/"
-        ):  # there it is the link that counts
+        is_guests = path.startswith(f"{here}/t/")  # there it is the link that counts
+        if is_guests or not path.startswith(f"{here}/"):
             return None
         text = request.cookies.get(cookie_name(broker.namespace))
         session = await find(broker, text) if text else None
@@ -119,11 +118,7 @@ async def signed_form(request: Request) -> FormData:
     check_origin(request)
     session: Session | None = getattr(request.state, "session", None)
     form = await request.form()
-    shown = form.get("csrf")
-    if (
-        session is None
-        or not isinstance(shown, str)
-        or not hmac.compare_digest(shown.encode(), session.token.encode())
-    ):
+    shown = str(form.get("csrf", ""))
+    if session is None or not hmac.compare_digest(shown.encode(), session.token.encode()):
         raise HTTPException(403, "This form is not of your present session. Open the page and send it again")
     return form
