@@ -328,7 +328,9 @@ async def test_a_viewer_sees_and_decides_nothing(site: Site) -> None:
 async def test_F34_several_are_decided_at_once_each_with_an_outcome_of_its_own(site: Site) -> None:
     ids = await equal(site.broker, 4)
     async with person(site) as ada:
-        page = await ada.see("/inbox/batch?" + "&".join(f"pick={one}" for one in ids))
+        gone = f"&pick={ids[0][:-4]}0000"
+        page = await ada.see("/inbox/batch?" + "&".join(f"pick={one}" for one in ids) + gone)
+        assert "1 was settled" in told(page)
         assert "They are equal" in page
         await site.broker.inbox.answer(ids[0], Reject(reason="no"), by=Principal(id="bob"))
         digests = {one: (await site.broker.inbox.get(one)).digest for one in ids}

@@ -1,14 +1,18 @@
 """The other pages: history, dead letters, the fleet; and the streams that make pages live."""
 
 import asyncio
+import socket
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx
 
-from broker import Approve, AsyncBroker, Principal
+from broker import Approve, AsyncBroker, InterruptState, Principal
 from broker.core.access import ApiRole
-from broker.testing import await_until
+from broker.testing import RunningServer, await_until
 from tests.browser.scenes import ask, refund
 
 from .person import Person, person, told
@@ -57,6 +61,46 @@ async def test_F50_the_fleet_shows_backlog_and_its_age(site: Site) -> None:
         assert "Open questions 1" in words
         assert "Ready runs 1" in words
         assert "night shop any 1" in words
+
+
+async def test_odd_conversations_are_shown_as_they_are(site: Site) -> None:
+    """P10: entries that no framework of ours writes are shown, and long ones are cut from the front."""
+    odd: list[Any] = [
+        {"role": 7, "content": {"a": 1}},
+        {"role": "user"},
+        {"role": "user", "content": None},
+        3,
+        None,
+        [],
+        "x",
+    ]
+    state = InterruptState(
+        context_snapshot=[{"role": "user", "content": f"turn {n}."} for n in range(100)] + odd
+    )
+    paused = await site.broker.suspend("shop", refund(), session="s_1", state=state)
+    async with person(site) as ada:
+        words = told(await ada.see(f"/inbox/i/{paused.interrupt_ids[0]}?conversation=1"))
+        assert "The last 100 of 107 entries" in words
+        assert "turn 6." not in words
+        assert "turn 7." in words
+        assert '"a": 1' in words
+
+
+async def test_serve_says_where_the_inbox_is(server: RunningServer, namespace: str) -> None:
+    """And how to get in, where nobody has a key yet."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    options = ["--url", server.url, "--namespace", namespace, "serve", "--port", port]
+    serving = await asyncio.create_subprocess_exec(sys.executable, "-m", "broker", *options, stdout=PIPE)
+    try:
+        assert serving.stdout is not None
+        said = [(await serving.stdout.readline()).decode().strip() for _ in range(3)]
+    finally:
+        serving.terminate()
+        await serving.wait()
+    assert said[1] == f"The inbox is on http://localhost:{port}/inbox"
+    assert "broker keys create YOU" in said[2]
 
 
 class Stream:

@@ -1,5 +1,6 @@
 """The pages that only show: the list, the card, what happened in a session, dead letters, the fleet. None decides."""
 
+import contextlib
 from datetime import datetime
 
 from fastapi import APIRouter, HTTPException, Request
@@ -10,6 +11,7 @@ from ...core.access import Scope
 from ...core.fleet import PoolCount
 from ...core.models import Action
 from ...core.states import Settlement
+from ...errors import UnknownId
 from ..identity import CallerOf, needs
 from ..routes import BrokerOf
 from . import forms, listing
@@ -133,12 +135,15 @@ async def _head_since(broker: AsyncBroker, pool: PoolCount) -> datetime | None:
 async def batch(request: Request, broker: BrokerOf, caller: CallerOf) -> HTMLResponse:
     """Several questions, to be decided at once: each class of equal calls is shown whole before."""
     picked = list(dict.fromkeys(request.query_params.getlist("pick")))[: listing.GROUPED]
-    found = [await broker.inbox.get(one) for one in picked]
+    found = []
+    for one in picked:
+        with contextlib.suppress(UnknownId):
+            found.append(await broker.inbox.get(one))
     open_ = [one for one in found if one.state is Settlement.OPEN]
     groups = listing.grouped(open_)
     return show(
         request, "batch.html", groups=groups, offers=_common(groups, caller.scopes), count=len(open_),
-        gone=len(found) - len(open_),
+        gone=len(picked) - len(open_),
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from ...core.limits import JSON
 LONG: Final = 600
 """Text of more characters is folded."""
 BRIEF: Final = 120
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False)
 MOST_ROWS: Final = 400
 """A value of more parts is shown as plain JSON only."""
 MOST_LEVELS: Final = 8
@@ -67,7 +68,12 @@ def brief(value: JSON, most: int = BRIEF) -> str:
 def _one_line(value: JSON, most: int) -> str:
     if isinstance(value, str):
         return " ".join(value[: most * 2].split())
-    return json.dumps(value, ensure_ascii=False)[: most * 2]
+    parts: list[str] = []
+    for part in _ENCODER.iterencode(value):  # no further than it is shown
+        parts.append(part)
+        if sum(map(len, parts)) > most:
+            break
+    return "".join(parts)
 
 
 def raw(value: JSON, indent: int | None = 2) -> str:
