@@ -26,6 +26,7 @@ EXPECTED = (
     "ERR_INCOMPLETE_CHUNKED",
     "ERR_CONNECTION_RESET",
     "ERR_EMPTY_RESPONSE",
+    "ERR_CONTENT_LENGTH_MISMATCH",
 )
 """What the console says of refusals and of a gateway that was killed."""
 
@@ -93,6 +94,7 @@ class Windows:
         await page.fill("#key", await site.key(who, role, groups=("refunds",)))
         await page.press("#key", "Enter")
         await page.wait_for_selector(".me")
+        await page.wait_for_load_state()  # the script has run
         return page
 
     def _console(self, said: ConsoleMessage) -> None:

@@ -29,6 +29,7 @@ async def test_a_person_signs_in_filters_and_signs_out(site: Site, windows: Wind
     await page.wait_for_url("**/inbox?kind=custom")
     assert await page.locator(".row").count() == 3
     await page.click("text=Clear")
+    await page.wait_for_url("**/inbox")
     await page.keyboard.press("/")
     await page.keyboard.type("send_voucher")
     await page.keyboard.press("Enter")
@@ -46,11 +47,13 @@ async def test_a_call_is_approved_by_keyboard_with_two_strokes(site: Site, windo
     await page.keyboard.press("j")
     await page.keyboard.press("Enter")
     await page.wait_for_selector("#decide")
+    await page.wait_for_load_state()
     await page.keyboard.press("a")  # only goes to the button
     assert await page.evaluate("document.activeElement.dataset.key") == "a"
     assert (await site.broker.inbox.get(interrupt_id)).state is Settlement.OPEN
     await page.keyboard.press("Enter")
     await page.wait_for_selector("#end")
+    await page.wait_for_load_state()
     assert "Approved by ada" in await page.inner_text("#end")
     assert await answer_of(site, interrupt_id) == Approve()
     await page.keyboard.press("n")

@@ -153,6 +153,20 @@ async def test_an_open_list_hears_of_what_comes_and_goes(site: Site) -> None:
             await await_until(lambda before=before: len(stream.heard) > before)  # type: ignore[misc]
 
 
+async def test_one_that_comes_while_another_goes_is_heard_of(site: Site) -> None:
+    """How many are open is the same before and after."""
+    ids = [await ask(site.broker, refund(), f"s_{n}") for n in range(3)]
+    async with person(site) as ada, listening(ada, "/inbox/live") as stream:
+        await await_until(lambda: "changed" in stream.heard)
+        for n, one in enumerate(ids):
+            before = len(stream.heard)
+            await asyncio.gather(
+                site.broker.inbox.answer(one, Approve(), by=Principal(id="bob")),
+                ask(site.broker, refund(), f"t_{n}"),
+            )
+            await await_until(lambda before=before: len(stream.heard) > before, timeout=3)  # type: ignore[misc]
+
+
 async def test_a_stream_ends_with_its_session(site: Site) -> None:
     """RA44: a revoked key hears nothing more."""
     async with person(site) as ada, listening(ada, "/inbox/live") as stream:

@@ -13,6 +13,7 @@ from ...core.access import Scope
 from ...errors import BrokerError, WaitTimeout
 from ..identity import CallerOf, needs
 from ..routes import BrokerOf
+from .listing import ON_A_PAGE
 from .page import PageRoute
 from .session import cookie_name, find
 
@@ -48,8 +49,9 @@ class Watch:
         before: object = None
         while self._bells:
             try:
-                fleet = await self._broker.fleet()
-                now: object = (fleet.open, fleet.dead)
+                # The count alone would miss one that came while another one went.
+                fleet, first = await self._broker.fleet(), await self._broker.inbox.list(limit=ON_A_PAGE)
+                now: object = (fleet.open, fleet.dead, [one.id for one in first.items])
             except BrokerError:
                 now = None
             if now != before:
