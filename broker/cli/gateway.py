@@ -46,7 +46,17 @@ async def serve(
             create_app(broker, identify=known), host=host, port=port, log_level="warning", server_header=False
         )
         cli.screen.say(Text(f"Serving namespace {broker.namespace} on http://{host}:{port}", style=GOOD))
+        cli.screen.say(*_inbox(host, port, has_keys=bool(await broker.keys.list())))
         await uvicorn.Server(config).serve()
+
+
+def _inbox(host: str, port: int, *, has_keys: bool) -> list[Text]:
+    """Where people decide, and how the first of them gets in."""
+    here = "localhost" if host in ("127.0.0.1", "0.0.0.0", "::", "::1") else host  # noqa: S104 - compared only
+    told = [Text(f"The inbox is on http://{here}:{port}/inbox")]
+    if not has_keys:
+        told.append(Text("Nobody has a key to it yet: broker keys create YOU makes one", style=DIM))
+    return told
 
 
 async def keys_create(

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from fastapi import Depends, FastAPI
 
 from .._async.client import AsyncBroker
+from . import inbox
 from .identity import Identify, guard, keys_of, tokens_of
 from .problems import install
 from .routes import health, interrupts
@@ -44,4 +45,5 @@ def create_app(
     install(app)
     for router in ROUTERS:
         app.include_router(router)
+    inbox.install(app)
     return app
