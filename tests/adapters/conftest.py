@@ -99,8 +99,10 @@ def jobs_server(server_source: ServerSource) -> Generator[ServerProcess]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every case is played on each of the subject's systems, where it has several."""
-    systems = getattr(the_subject(), "SYSTEMS", ()) if HAS_SUBJECT else ()
+    """A case is played on each of the subject's systems that it is named for, where there are several."""
+    known = getattr(the_subject(), "SYSTEMS", {}) if HAS_SUBJECT else {}
+    case = metafunc.function.__name__.removeprefix("test_")
+    systems = [name for name, cases in known.items() if cases is None or case in cases]
     if "stage" in metafunc.fixturenames and systems:
         metafunc.parametrize("stage", systems, indirect=True)
 

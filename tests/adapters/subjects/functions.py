@@ -33,7 +33,11 @@ from ..cases import Alone, Handler
 from ..world import World
 
 PACKAGES = ("celery", "arq")
-SYSTEMS = ("celery", "arq")
+SYSTEMS: Mapping[str, tuple[str, ...] | None] = {
+    "arq": None,
+    "celery": ("approve", "reject", "external", "three_at_once", "duplicate", "race", "killed", "nested"),
+}
+"""The job systems, and the cases that are played on each: every one (None), or those that the system has a part in."""
 CANNOT: Mapping[str, str] = {
     "wrong_shape": "an edit is held against a function's parameters when it runs, and their types are not looked at",
     "unsupported_version": "it imports no package: what hands a run over is a function of yours",
