@@ -1,0 +1,106 @@
+"""What a request may cost: the size of its body, its time, and how often somebody may ask."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, MutableMapping
+from datetime import timedelta
+from typing import Any, Final
+
+from fastapi import HTTPException, Request, Response
+from fastapi.routing import APIRoute
+
+from ..errors import InvalidInput
+from .identity import Caller
+from .problems import Problem
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+_KEY: Final = re.compile(r"[\x21-\x7e]{1,128}")
+_JSON: Final = re.compile(r"application/([a-z.-]+\+)?json\b", re.IGNORECASE)
+
+
+class TooLarge(Exception):
+    """The body of a request is larger than this gateway takes."""
+
+
+class BodyLimit:
+    """Refuses bodies above a size before they are read, whatever their headers say."""
+
+    def __init__(self, app: Any, most: int) -> None:
+        self._app, self._most = app, most
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        told = dict(scope["headers"]).get(b"content-length", b"0")
+        seen, begun = 0, False
+
+        async def bounded() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > self._most:
+                raise TooLarge
+            return message
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            if told.isdigit() and int(told) > self._most:
+                raise TooLarge  # noqa: TRY301 - one place answers
+            await self._app(scope, bounded, noted)
+        except TooLarge:
+            if not begun:
+                detail = f"The body is larger than {self._most} bytes."
+                await Problem(413, "too_large", detail, allowed=str(self._most))(scope, receive, send)
+
+
+class Timed(APIRoute):
+    """A route whose requests end: after so many seconds the caller is told, and repeats."""
+
+    def get_route_handler(self) -> Callable[[Request], Any]:
+        """The handler of one request."""
+        handle = super().get_route_handler()
+
+        async def timed(request: Request) -> Response:
+            if request.method == "POST" and not _JSON.match(request.headers.get("content-type", "")):
+                raise HTTPException(415, "Send JSON: Content-Type: application/json")
+            seconds = request.app.state.settings.request_seconds
+            try:
+                async with asyncio.timeout(seconds):
+                    response: Response = await handle(request)
+                    return response
+            except TimeoutError:
+                detail = f"It took longer than {seconds:g} s; it may have happened: repeat it."
+                return Problem(504, "timeout", detail)
+
+        return timed
+
+
+async def spend(request: Request, caller: Caller) -> None:
+    """Counts one more request of a credential, in all gateways of the namespace. Raises 429 where they are too many."""
+    settings = request.app.state.settings
+    if not settings.requests_per_minute:
+        return
+    used = await request.app.state.broker.keys.count(caller.credential, timedelta(minutes=1))
+    left = settings.requests_per_minute - used.count
+    if left < 0:
+        headers = {"Retry-After": str(used.seconds_left)}
+        raise HTTPException(429, f"More than {settings.requests_per_minute} requests in this minute", headers)
+
+
+def idempotency_of(request: Request, caller: Caller) -> str | None:
+    """The operation that a request names by `Idempotency-Key`: the caller's own. None where it names none."""
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        return None
+    key = key.strip('"')
+    if not _KEY.fullmatch(key):
+        raise InvalidInput("Idempotency-Key", "cannot be read", "1 to 128 visible ASCII characters")
+    return f"{caller.credential}/{key}"
