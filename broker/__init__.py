@@ -86,6 +86,7 @@ from .errors import (
     UnknownId,
     UnsuitableServer,
     UnsupportedVersion,
+    Untrusted,
     WaitTimeout,
     WrongNamespace,
 )
@@ -194,6 +195,7 @@ __all__ = [
     "UnknownKind",
     "UnsuitableServer",
     "UnsupportedVersion",
+    "Untrusted",
     "Value",
     "Verdict",
     "WaitTimeout",

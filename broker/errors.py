@@ -16,6 +16,7 @@
     ├── WrongNamespace      the namespace on the server and the client's settings disagree
     ├── Unavailable         the server cannot be reached; `unsure` says whether a write may have happened
     ├── NotPermitted        the server refuses these credentials
+    ├── Untrusted           a token, session or other signed text does not count
     ├── UnsuitableServer    the server cannot keep the promises (version, eviction, cluster)
     ├── NoServer            no server was given and none can be started here
     ├── MissingExtra        an optional package is needed
@@ -44,6 +45,7 @@ ERROR_CODES: Final[dict[str, Codes]] = {
     "broker_error": Codes(500, 1),
     "invalid": Codes(422, 2),
     "not_permitted": Codes(403, 3),
+    "untrusted": Codes(401, 18),
     "unknown": Codes(404, 4),
     "stale_lease": Codes(409, 5),
     "already_leased": Codes(409, 16),
@@ -66,20 +68,11 @@ ERROR_CODES: Final[dict[str, Codes]] = {
 """Code of an error -> what the edges answer."""
 
 OUTCOME_CODES: Final[dict[str, Codes]] = {
-    "accepted": Codes(200, 0),
-    "replayed": Codes(200, 0),
-    "parked": Codes(202, 0),
-    "already_decided": Codes(409, 20),
-    "expired": Codes(410, 21),
-    "withdrawn": Codes(410, 22),
-    "superseded": Codes(409, 23),
-    "not_allowed": Codes(403, 24),
-    "invalid": Codes(422, 25),
-    "unknown": Codes(404, 26),
-    "not_durable": Codes(503, 27),
-    "conflict": Codes(409, 28),
-    "full": Codes(507, 29),
-}
+    "accepted": Codes(200, 0), "replayed": Codes(200, 0), "parked": Codes(202, 0),
+    "already_decided": Codes(409, 20), "expired": Codes(410, 21), "withdrawn": Codes(410, 22),
+    "superseded": Codes(409, 23), "not_allowed": Codes(403, 24), "invalid": Codes(422, 25),
+    "unknown": Codes(404, 26), "not_durable": Codes(503, 27), "conflict": Codes(409, 28), "full": Codes(507, 29),
+}  # fmt: skip
 """Code of an outcome -> what the edges answer."""
 
 
@@ -324,6 +317,14 @@ class NotPermitted(
 ):
     """The server refuses this user a command or a key, or does not know the password."""
 
+    reason: str
+
+
+@dataclass(eq=False)
+class Untrusted(BrokerError, code="untrusted", says="This {purpose} does not count: {reason}."):
+    """A signed text is forged, expired, revoked, used, or for another purpose or namespace. Nothing was written."""
+
+    purpose: str
     reason: str
 
 

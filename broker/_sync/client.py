@@ -17,6 +17,7 @@ from ..core.outcomes import Accepted, Outcome, Replayed, Unknown
 from ..core.records import HistoryEntry, Resolution, RunRecord
 from ..core.settings import Settings
 from ..core.states import Mode
+from ..core.tokens import PREFIX
 from ..embedded import resolve
 from ..errors import InvalidInput, Refused
 from ..store import prepare
@@ -32,6 +33,8 @@ from .keys import Keys
 from .link import Link
 from .run import Run, suspend
 from .runs import Dead, Queue, Runs, held
+from .signing import Signing
+from .tokens import Purpose, Tokens
 
 
 class Broker:
@@ -80,6 +83,8 @@ class Broker:
         self.runs: Runs = Runs(self._link)
         self.dead: Dead = Dead(self._link, self.runs)
         self.keys: Keys = Keys(self._link)
+        self.signing: Signing = Signing(self._link)
+        self.tokens: Tokens = Tokens(self._link, self.signing, self.inbox)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(namespace={self._link.namespace!r})"
@@ -248,10 +253,11 @@ class Broker:
     def complete(
         self, to: str, value: JSON, *, by: Principal | None = None, op: str | None = None
     ) -> Outcome:
-        """What became of the result of a job done elsewhere, by interrupt id or by the token of its call.
+        """What became of the result of a job done elsewhere, by interrupt id or token: never by the job's own handle.
 
-        A token works from before the job is started: a result that comes before the run has paused is kept. Safe to
-        repeat; see `Inbox.answer`.
+        The token that its call was given, and one that `tokens.create` made for the call, work from before the job is
+        started: a result that comes before the run has paused is kept. Safe to repeat; see `Inbox.answer`. Raises
+        `Untrusted` for a token made here that does not count.
         """
         return self._said(to, Complete(value=value), by, op)
 
@@ -260,6 +266,13 @@ class Broker:
         return self._said(to, Fail(error=error), by, op)
 
     def _said(self, to: str, answer: Answer, by: Principal | None, op: str | None) -> Outcome:
+        if to.startswith(PREFIX):
+            token = self.tokens.verify(to, Purpose.COMPLETE)
+            about, who = token.about, by or token.principal
+            if about.interrupt_id is not None:
+                return self.inbox.answer(about.interrupt_id, answer, by=who, op=op)
+            session, run, entry = about.session_id or "", about.run_id or "", about.call_id or ""
+            return self.inbox._answer_call(session, entry, answer, run, None, who, None, op)  # noqa: SLF001
         if not to.startswith(TOKEN):
             return self.inbox.answer(to, answer, by=by, op=op)
         session, run, entry = read_token(to)

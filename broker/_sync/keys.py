@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from ..core.access import ApiKey, ApiRole, NewKey, check_role, new_secret, read_secret
 from ..core.answers import Principal
-from ..core.fields import from_ms
+from ..core.fields import from_ms, to_ms
 from ..core.limits import check_id
 from ..errors import InvalidInput, UnknownId
 from ..store.commands import credentials
@@ -32,15 +32,27 @@ class Keys:
         Raises `InvalidInput` for a role that such a party must not have: an agent never decides.
         """
         check_role(role, principal)
-        if expires_in is not None and expires_in <= timedelta():
-            raise InvalidInput("expires_in", "is not after now", "a span above zero, or None for no end")
+        _check_span("expires_in", expires_in)
         p, now = self._place()
-        secret = new_secret()
         ends = now + expires_in if expires_in is not None else None
-        who = principal.model_copy(update={"verified": True})
-        key = ApiKey(id=secret.id, role=role, principal=who, note=note, created_at=now, expires_at=ends)
-        self._link.fetch(credentials.put_key(p, key, secret.digest))
-        return NewKey(key=key, text=secret.text)
+        return self._put(p, principal, role, note, now, ends)
+
+    def rotate(self, key_id: str, *, overlap: timedelta = timedelta(days=1)) -> NewKey:
+        """A new key in the place of another one: of the same party, role and note, and it ends as late.
+
+        The old one counts for `overlap` more, so that every process can be given the new one meanwhile. Not safe to
+        repeat. Raises `UnknownId`, and `InvalidInput` for a key that counts no more or was rotated already.
+        """
+        if overlap < timedelta():
+            raise InvalidInput("overlap", "is below zero", "a span; zero ends the old key at once")
+        old = self.get(key_id)
+        p, now = self._place()
+        if not old.is_good(now) or old.retires_at is not None:
+            problem = "was rotated already" if old.retires_at is not None else "counts no more"
+            raise InvalidInput("key_id", problem, "a key that is good, or the one that took its place")
+        return self._put(
+            p, old.principal, old.role, old.note, now, old.expires_at, replaces=old.id, until=now + overlap
+        )
 
     def find(self, text: str) -> ApiKey | None:
         """The key that somebody shows, where it counts now; None for a forged, revoked, expired or unknown one."""
@@ -49,11 +61,16 @@ class Keys:
             return None
         p, now = self._place()
         found = self._link.fetch(credentials.read_key(p, *shown))
-        return found[0] if found is not None and found[0].is_good(now) else None
+        return found if found is not None and found.is_good(now) else None
 
     def get(self, key_id: str) -> ApiKey:
         """One key by its id, whatever its state. Raises `UnknownId`."""
-        return (self._known(key_id))[0]
+        check_id("key_id", key_id)
+        p, _ = self._place()
+        found = self._link.fetch(credentials.read_key(p, key_id))
+        if found is None:
+            raise UnknownId("key", key_id)
+        return found
 
     def list(self) -> tuple[ApiKey, ...]:
         """Every key, those that were revoked or have expired included, the oldest first."""
@@ -62,22 +79,36 @@ class Keys:
 
     def revoke(self, key_id: str) -> ApiKey:
         """The key as it is now: it counts no more, from the next request on. Safe to repeat. Raises `UnknownId`."""
-        key, digest = self._known(key_id)
-        if key.revoked_at is None:
-            p, now = self._place()
-            key = key.model_copy(update={"revoked_at": now})
-            self._link.fetch(credentials.put_key(p, key, digest))
-        return key
+        key = self.get(key_id)
+        p, now = self._place()
+        self._link.fetch(credentials.revoke_key(p, key.id, to_ms(now)))
+        return self.get(key_id)
 
-    def _known(self, key_id: str) -> tuple[ApiKey, bytes]:
-        check_id("key_id", key_id)
-        p, _ = self._place()
-        found = self._link.fetch(credentials.read_key(p, key_id))
-        if found is None:
-            raise UnknownId("key", key_id)
-        return found
+    def _put(
+        self, p: Partition, principal: Principal, role: ApiRole, note: str | None, now: datetime,
+        ends: datetime | None, *, replaces: str | None = None, until: datetime | None = None,
+    ) -> NewKey:  # fmt: skip
+        secret = new_secret()
+        who = principal.model_copy(update={"verified": True})
+        key = ApiKey(
+            id=secret.id,
+            role=role,
+            principal=who,
+            note=note,
+            created_at=now,
+            expires_at=ends,
+            replaces=replaces,
+        )
+        last = to_ms(until) if until is not None else None
+        self._link.fetch(credentials.put_key(p, key, secret.digest, last))
+        return NewKey(key=key, text=secret.text)
 
     def _place(self) -> tuple[Partition, datetime]:
         """Where keys lie, and the server's time."""
-        self._link.open()
-        return self._link.space.partition(0), from_ms(self._link.server_now() // 1000)
+        now = self._link.now()
+        return self._link.space.partition(0), from_ms(now // 1000)
+
+
+def _check_span(field: str, span: timedelta | None) -> None:
+    if span is not None and span <= timedelta():
+        raise InvalidInput(field, "is not after now", "a span above zero, or None for no end")

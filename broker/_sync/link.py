@@ -209,12 +209,16 @@ class Link:
         base, at = self._clock
         return base + int((monotonic() - at) * 1_000_000)
 
-    def not_after(self, window: timedelta | None = None) -> int:
-        """Until when a creating request may be repeated, in microseconds of the server's time."""
+    def now(self) -> int:
+        """As `server_now`, after the server was asked again where that is long ago."""
         self.open()
         if monotonic() - self._clock[1] > 60:  # noqa: PLR2004 - a minute of drift is harmless
             self._clock = (self._now(), monotonic())
-        return self.server_now() + int((window or self.settings.retry_window).total_seconds() * 1_000_000)
+        return self.server_now()
+
+    def not_after(self, window: timedelta | None = None) -> int:
+        """Until when a creating request may be repeated, in microseconds of the server's time."""
+        return self.now() + int((window or self.settings.retry_window).total_seconds() * 1_000_000)
 
     # Calls -----------------------------------------------------------------------------------------------------
 

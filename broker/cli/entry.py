@@ -44,7 +44,11 @@ COMMANDS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("Try", "replay", replay.replay),
     ("Keys", "keys create", gateway.keys_create),
     ("Keys", "keys list", gateway.keys_list),
+    ("Keys", "keys rotate", gateway.keys_rotate),
     ("Keys", "keys revoke", gateway.keys_revoke),
+    ("Keys", "signing list", gateway.signing_list),
+    ("Keys", "signing rotate", gateway.signing_rotate),
+    ("Keys", "signing drop", gateway.signing_drop),
     ("Interop", "agui check", agui.check),
 )
 
@@ -52,6 +56,7 @@ COMMANDS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
 GROUPS = {
     "agui": "What concerns AG-UI, the protocol between agents and users.",
     "keys": "The API keys of a namespace: who may use its gateway.",
+    "signing": "The keys that a namespace signs tokens and sessions with.",
 }
 """The commands of two words, by their first."""
 

@@ -30,7 +30,9 @@ class Scope(StrEnum):
     ANSWER = "answer"
     """Decide: approve, edit, reject, respond, cancel."""
     COMPLETE = "complete"
-    """Tell the result of a job done elsewhere, or that it failed or still runs."""
+    """Tell the result of a job done elsewhere, or that it failed."""
+    BEAT = "beat"
+    """Tell that a job done elsewhere still runs."""
     OPERATE = "operate"
     """Dead letters, queues, keys."""
 
@@ -54,7 +56,7 @@ SCOPES: Final[dict[ApiRole, frozenset[Scope]]] = {
     ApiRole.VIEWER: frozenset({Scope.READ}),
     ApiRole.REVIEWER: frozenset({Scope.READ, Scope.ANSWER}),
     ApiRole.AGENT: frozenset({Scope.READ, Scope.START}),
-    ApiRole.SERVICE: frozenset({Scope.START, Scope.COMPLETE}),
+    ApiRole.SERVICE: frozenset({Scope.START, Scope.COMPLETE, Scope.BEAT}),
     ApiRole.OPERATOR: frozenset(Scope),
 }
 """What each role may do. No role lets an agent decide: see `check_role`."""
@@ -63,9 +65,20 @@ _DECIDE: Final = (PrincipalKind.PERSON, PrincipalKind.SERVICE)
 
 def check_role(role: ApiRole, principal: Principal) -> None:
     """Raises `InvalidInput` for a role that this sort of party must not have: an agent never decides (F43)."""
-    if principal.kind not in _DECIDE and Scope.ANSWER in role.scopes:
+    if not may_decide(principal) and Scope.ANSWER in role.scopes:
         may = ", ".join(one for one in ApiRole if Scope.ANSWER not in one.scopes)
         raise InvalidInput("role", f"{role} decides, and {principal.id!r} is of kind {principal.kind}", may)
+
+
+def may_decide(principal: Principal) -> bool:
+    """Whether a party may decide at all, whatever credential it shows: an agent never does (F43)."""
+    return principal.kind in _DECIDE
+
+
+def check_may_decide(field: str, principal: Principal) -> None:
+    """Raises `InvalidInput` for a party that never decides."""
+    if not may_decide(principal):
+        raise InvalidInput(field, f"is of kind {principal.kind}, which never decides", ", ".join(_DECIDE))
 
 
 class ApiKey(Model):
@@ -80,6 +93,10 @@ class ApiKey(Model):
     created_at: Instant
     expires_at: Instant | None = None
     revoked_at: Instant | None = None
+    retires_at: Instant | None = None
+    """Until when it counts after a rotation has put another one in its place."""
+    replaces: Id | None = None
+    """The key that it was made in the place of, by a rotation."""
 
     @property
     def scopes(self) -> frozenset[Scope]:
@@ -87,8 +104,9 @@ class ApiKey(Model):
         return self.role.scopes
 
     def is_good(self, now: datetime) -> bool:
-        """Whether it counts at that moment: neither revoked nor expired."""
-        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+        """Whether it counts at that moment: neither revoked, expired nor retired."""
+        ends = (self.expires_at, self.retires_at)
+        return self.revoked_at is None and all(one is None or now < one for one in ends)
 
 
 class NewKey(Model):

@@ -10,7 +10,9 @@ from importlib.util import find_spec
 
 from ..errors import MissingExtra
 
-if any(find_spec(name) is None for name in ("fastapi", "uvicorn", "jinja2", "multipart", "sse_starlette")):
+if any(
+    find_spec(name) is None for name in ("fastapi", "uvicorn", "jinja2", "jwt", "multipart", "sse_starlette")
+):
     raise MissingExtra("gateway", "The HTTP gateway")
 
 from .app import create_app

@@ -1,5 +1,6 @@
 """The application: routes, who may use them, and how faults are told."""
 
+from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -7,7 +8,7 @@ from importlib.metadata import version
 from fastapi import Depends, FastAPI
 
 from .._async.client import AsyncBroker
-from .identity import Identify, guard, keys_of
+from .identity import Identify, guard, keys_of, tokens_of
 from .problems import install
 from .routes import health, interrupts
 from .settings import GatewaySettings
@@ -23,8 +24,8 @@ def create_app(
 ) -> FastAPI:
     """The gateway of one namespace, an ASGI application: serve it, or mount it in yours.
 
-    Everybody has to show an API key of the namespace, or what one of `identify` knows them by. The broker is the
-    caller's to close.
+    Everybody has to show an API key or a token of the namespace, or what one of `identify` knows them by. The broker
+    is the caller's to close.
     """
 
     @asynccontextmanager
@@ -38,7 +39,8 @@ def create_app(
     )  # fmt: skip
     app.state.broker = broker
     app.state.settings = settings or GatewaySettings()
-    app.state.identifies = (keys_of(broker), *identify)
+    app.state.identifies = (keys_of(broker), tokens_of(broker), *identify)
+    app.state.refusals = Counter()
     install(app)
     for router in ROUTERS:
         app.include_router(router)

@@ -1,5 +1,6 @@
 """Who asks, and what they may do: every route is denied until it says which scope it needs."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeVar
@@ -7,12 +8,20 @@ from typing import Annotated, Any, Final, TypeVar
 from fastapi import Depends, HTTPException, Request
 
 from .._async.client import AsyncBroker
-from ..core.access import Scope
+from ..core.access import PREFIX as KEY
+from ..core.access import Scope, may_decide
 from ..core.answers import Principal
+from ..core.entries import TOKEN as CALL_TOKEN
+from ..core.tokens import PREFIX as TOKEN
+from ..core.tokens import Token
+from ..errors import Untrusted
+
+log = logging.getLogger("broker.gateway")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _NEEDS: Final = "__broker_needs__"
+_OWN: Final = "__broker_own__"
 PUBLIC: Final = "public"
 """What a route needs that everybody may use: it tells nothing of the namespace."""
 
@@ -25,17 +34,24 @@ class Caller:
     scopes: frozenset[Scope]
     credential: str
     """Which credential it was, by its id: what rates are counted by, and what is on record."""
+    token: Token | None = None
+    """Where the credential is a token: the one interrupt or call, and the purpose, that the caller is limited to."""
 
 
 Identify = Callable[[Request], Awaitable[Caller | None]]
 """Says who sent a request, by one sort of credential; None where the request shows none of that sort."""
 
 
-def needs(scope: Scope | str) -> Callable[[F], F]:
-    """Marks an endpoint with the scope it needs, or `PUBLIC`. One without a mark is denied to everybody."""
+def needs(scope: Scope | str, *, own: bool = False) -> Callable[[F], F]:
+    """Marks an endpoint with the scope it needs, or `PUBLIC`. One without a mark is denied to everybody.
+
+    `own`: it acts on nothing but what the caller's token is for. Holders of a token are let into these, and into those
+    whose path names their `interrupt_id`.
+    """
 
     def mark(endpoint: F) -> F:
         setattr(endpoint, _NEEDS, scope)
+        setattr(endpoint, _OWN, own)
         return endpoint
 
     return mark
@@ -46,17 +62,39 @@ def needed(endpoint: Callable[..., Any]) -> Scope | str | None:
     return getattr(endpoint, _NEEDS, None)
 
 
+def bearer(request: Request) -> str:
+    """What a request shows as `Authorization: Bearer ...`; empty where it shows nothing of that sort."""
+    sort, _, shown = request.headers.get("authorization", "").partition(" ")
+    return shown.strip() if sort.lower() == "bearer" else ""
+
+
 def keys_of(broker: AsyncBroker) -> Identify:
     """Knows people, agents and services by their API keys: `Authorization: Bearer brk_...`."""
 
     async def identify(request: Request) -> Caller | None:
-        sort, _, shown = request.headers.get("authorization", "").partition(" ")
-        if sort.lower() != "bearer" or not shown.startswith("brk_"):
+        shown = bearer(request)
+        if not shown.startswith(KEY):
             return None
-        key = await broker.keys.find(shown.strip())
+        key = await broker.keys.find(shown)
         if key is None:
             raise unauthenticated("This key does not count: it is unknown, expired or revoked")
         return Caller(key.principal, key.scopes, f"key:{key.id}")
+
+    return identify
+
+
+def tokens_of(broker: AsyncBroker) -> Identify:
+    """Knows outsiders by a token made for one interrupt or call: `Authorization: Bearer brt_...`, or a call's own."""
+
+    async def identify(request: Request) -> Caller | None:
+        shown = bearer(request)
+        if not shown.startswith((TOKEN, CALL_TOKEN)):
+            return None
+        try:
+            token = await broker.tokens.verify(shown)
+        except Untrusted as refused:
+            raise unauthenticated(str(refused)) from None
+        return Caller(token.principal, token.scopes, f"token:{token.id}", token)
 
     return identify
 
@@ -67,23 +105,48 @@ def unauthenticated(detail: str) -> HTTPException:
 
 
 async def guard(request: Request) -> Caller | None:
-    """The one check of all routes: who asks, and whether the route lets them. None on public routes."""
-    scope = needed(request.scope["endpoint"])
-    if scope == PUBLIC:
+    """The one check of all routes: who asks, and whether the route lets them. None on public routes.
+
+    Who is refused is on record: in the log, and counted by status in `app.state.refusals`.
+    """
+    endpoint = request.scope["endpoint"]
+    if needed(endpoint) == PUBLIC:
         return None
     caller: Caller | None = None
-    for identify in request.app.state.identifies:
-        caller = await identify(request)
-        if caller is not None:
-            break
-    if caller is None:
-        raise unauthenticated("Send an API key: Authorization: Bearer brk_...")
-    if scope is None or scope not in caller.scopes:
-        raise HTTPException(
-            403, f"This needs the scope {scope or 'of nobody'}, which {caller.principal.id!r} has not"
+    try:
+        caller = await _identified(request)
+        _check(caller, endpoint, request.path_params)
+    except HTTPException as refused:
+        request.app.state.refusals[refused.status_code] += 1
+        route, who = request.scope["route"].path, caller.credential if caller is not None else "nobody"
+        log.warning(
+            "refused %s %s to %s (%d): %s", request.method, route, who, refused.status_code, refused.detail
         )
+        raise
     request.state.caller = caller
     return caller
+
+
+async def _identified(request: Request) -> Caller:
+    for identify in request.app.state.identifies:
+        caller: Caller | None = await identify(request)
+        if caller is not None:
+            return caller
+    raise unauthenticated("Send an API key or a token: Authorization: Bearer brk_...")
+
+
+def _check(caller: Caller, endpoint: Callable[..., Any], path: dict[str, Any]) -> None:
+    """Raises where this caller may not use this route: the scope, the one thing of a token, and no agent decides."""
+    scope, who = needed(endpoint), caller.principal
+    if scope is None or scope not in caller.scopes:
+        raise HTTPException(403, f"This needs the scope {scope or 'of nobody'}, which {who.id!r} has not")
+    if scope == Scope.ANSWER and not may_decide(who):
+        raise HTTPException(403, f"{who.id!r} is of kind {who.kind}, which never decides")
+    if caller.token is None or getattr(endpoint, _OWN, False):
+        return
+    only = caller.token.about.interrupt_id
+    if only is None or path.get("interrupt_id") != only:
+        raise HTTPException(403, "This token is for one interrupt or call, and not for this")
 
 
 def caller_of(request: Request) -> Caller:

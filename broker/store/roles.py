@@ -28,7 +28,21 @@ _PRIVATE: Final = frozenset({"credentials", "signing", "revoked"})
 # What the scripts run, what readers and followers of doorbells need, and what the client says when it connects.
 COMMANDS: Final[tuple[str, ...]] = (
     *("eval", "evalsha", "type", "time", "publish"),
-    *("get", "set", "del", "exists", "hget", "hgetall", "hkeys", "hlen", "hmget", "hset", "hdel", "mset"),
+    *(
+        "get",
+        "set",
+        "del",
+        "exists",
+        "hget",
+        "hgetall",
+        "hkeys",
+        "hlen",
+        "hmget",
+        "hset",
+        "hsetnx",
+        "hdel",
+        "mset",
+    ),
     *("lindex", "llen", "lrange", "ltrim", "rpush", "sadd", "scard", "smembers", "spop", "srem"),
     *("zadd", "zcard", "zrange", "zrangebyscore", "zrem", "zremrangebyrank", "zremrangebyscore", "zscore"),
     *("xack", "xadd", "xautoclaim", "xgroup|create", "xgroup|delconsumer", "xinfo|groups", "xpending"),
