@@ -9,11 +9,16 @@ from fastapi import Depends, FastAPI
 
 from .._async.client import AsyncBroker
 from .identity import Identify, guard, keys_of, tokens_of
+from .limits import BodyLimit
+from .openapi import describe
 from .problems import install
-from .routes import health, interrupts
+from .routes import completions, fleet, health, interrupts, runs
 from .settings import GatewaySettings
 
-ROUTERS = (health.router, interrupts.router)
+ROUTERS = (
+    health.router, interrupts.router, interrupts.answers, completions.router, runs.router, runs.sessions,
+    fleet.router, fleet.dead, fleet.keys,
+)  # fmt: skip
 
 
 def create_app(
@@ -42,6 +47,8 @@ def create_app(
     app.state.identifies = (keys_of(broker), tokens_of(broker), *identify)
     app.state.refusals = Counter()
     install(app)
+    describe(app)
+    app.add_middleware(BodyLimit, most=app.state.settings.max_body)
     for router in ROUTERS:
         app.include_router(router)
     return app

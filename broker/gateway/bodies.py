@@ -1,8 +1,7 @@
 """What requests carry: the bodies of the API, read as strictly as everything that comes from outside."""
 
-from typing import Annotated, Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
-from fastapi import Body
 from pydantic import Field, InstanceOf, StrictBool, StrictInt
 
 from ..core.access import ApiRole
@@ -16,9 +15,8 @@ from ..errors import InvalidInput
 
 M = TypeVar("M", bound=Model)
 
-Sent = Annotated[Any, Body()]
-"""The JSON of a request, as it came."""
 MOST_ANSWERS: Final = 500
+
 
 class AnswerBody(Model):
     """An answer: `seen` is the digest of the question that was shown, `op` names the operation for repeats."""
@@ -27,10 +25,12 @@ class AnswerBody(Model):
     seen: Text | None = None
     op: Id | None = None
 
+
 class BatchItem(AnswerBody):
     """One answer of a batch."""
 
     interrupt_id: Id
+
 
 class BatchBody(Model):
     """Several answers, each with an outcome of its own."""
@@ -42,19 +42,25 @@ class BatchBody(Model):
         check_count("answers", len(self.answers), MOST_ANSWERS)
         return [AnswerTo(one.interrupt_id, one.answer, one.seen, one.op) for one in self.answers]
 
-class CompleteBody(Model):
-    """The result of a job done elsewhere: `to` is the interrupt's id, or the token that its call was given."""
 
-    to: Text
+class CompleteBody(Model):
+    """The result of a job done elsewhere: `to` is the interrupt's id, or the token that its call was given.
+
+    Who shows a token of the job leaves `to` out.
+    """
+
+    to: Text | None = None
     value: Json
     op: Id | None = None
+
 
 class FailBody(Model):
     """That a job done elsewhere has failed; as `CompleteBody`."""
 
-    to: Text
+    to: Text | None = None
     error: Text
     op: Id | None = None
+
 
 class StartBody(Model):
     """A new run. With a `key`, the same start again is the same run."""
@@ -71,6 +77,7 @@ class StartBody(Model):
     metadata: JsonObject = Field(default_factory=dict)
     protocol_id: Id | None = None
 
+
 class WithdrawBody(Model):
     """A run's open questions are taken back: those of one pause (`seq`), else of the present one."""
 
@@ -79,11 +86,13 @@ class WithdrawBody(Model):
     superseded: StrictBool = False
     op: Id | None = None
 
+
 class RequeueBody(Model):
     """A dead run is sent back: to another queue where one is named; `fence` says which death it is about."""
 
     queue: Name | None = None
     fence: StrictInt | None = None
+
 
 class KeyBody(Model):
     """A new API key for somebody."""
@@ -93,6 +102,7 @@ class KeyBody(Model):
     expires_in_ms: StrictInt | None = None
     note: Text | None = None
 
+
 class InterruptPage(Model):
     """One page of open interrupts; `cursor` goes on from here, absent at the end."""
 
@@ -100,10 +110,12 @@ class InterruptPage(Model):
     cursor: str | None = None
     looked_at: StrictInt = 0
 
+
 class RunList(Model):
     """Some runs."""
 
     items: tuple[RunRecord, ...]
+
 
 class HistoryPage(Model):
     """Some of a session's history, the oldest first; `next` is the place to go on from, absent at the end."""
@@ -111,10 +123,12 @@ class HistoryPage(Model):
     items: tuple[HistoryEntry, ...]
     next: StrictInt | None = None
 
+
 REQUESTS: Final = (
     AnswerBody, BatchItem, BatchBody, CompleteBody, FailBody, StartBody, WithdrawBody, RequeueBody, KeyBody,
 )  # fmt: skip
 LISTS: Final = (InterruptPage, RunList, HistoryPage)
+
 
 def read(kind: type[M], sent: Any, *, op: str | None = None) -> M:
     """The body of a request. Raises `InvalidInput`, also for a field that it does not know.
@@ -132,6 +146,7 @@ def read(kind: type[M], sent: Any, *, op: str | None = None) -> M:
         raise InvalidInput(name, "is given beside the header Idempotency-Key", "one of the two")
     return body.model_copy(update={name: op})
 
+
 def _known(body: Model, place: str) -> None:
     """Raises `InvalidInput` for a field of another version: who sends it means something that is not understood."""
     for name in body.unknown:
@@ -140,6 +155,6 @@ def _known(body: Model, place: str) -> None:
         for n, item in enumerate(body.answers):
             _known(item, f"answers[{n}].")
 
+
 def _allowed(kind: type[Model]) -> str:
     return ", ".join(name for name in kind.model_fields if name != "unknown")
-

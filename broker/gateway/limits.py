@@ -1,12 +1,12 @@
 """What a request may cost: the size of its body, its time, and how often somebody may ask."""
 
 import asyncio
+import json
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
-from datetime import timedelta
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from fastapi import HTTPException, Request, Response
+from fastapi import Depends, HTTPException, Request, Response
 from fastapi.routing import APIRoute
 
 from ..errors import InvalidInput
@@ -69,8 +69,6 @@ class Timed(APIRoute):
         handle = super().get_route_handler()
 
         async def timed(request: Request) -> Response:
-            if request.method == "POST" and not _JSON.match(request.headers.get("content-type", "")):
-                raise HTTPException(415, "Send JSON: Content-Type: application/json")
             seconds = request.app.state.settings.request_seconds
             try:
                 async with asyncio.timeout(seconds):
@@ -83,16 +81,17 @@ class Timed(APIRoute):
         return timed
 
 
-async def spend(request: Request, caller: Caller) -> None:
-    """Counts one more request of a credential, in all gateways of the namespace. Raises 429 where they are too many."""
-    settings = request.app.state.settings
-    if not settings.requests_per_minute:
-        return
-    used = await request.app.state.broker.keys.count(caller.credential, timedelta(minutes=1))
-    left = settings.requests_per_minute - used.count
-    if left < 0:
-        headers = {"Retry-After": str(used.seconds_left)}
-        raise HTTPException(429, f"More than {settings.requests_per_minute} requests in this minute", headers)
+async def json_of(request: Request) -> Any:
+    """The JSON that a request carries. It is read once the guard has let the caller in, and not before."""
+    if not _JSON.match(request.headers.get("content-type", "")):
+        raise HTTPException(415, "Send JSON: Content-Type: application/json")
+    try:
+        return json.loads(await request.body())
+    except (ValueError, RecursionError):
+        raise HTTPException(400, "The body is no JSON") from None
+
+
+Sent = Annotated[Any, Depends(json_of)]
 
 
 def idempotency_of(request: Request, caller: Caller) -> str | None:

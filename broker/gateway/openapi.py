@@ -35,6 +35,38 @@ _PROBLEM: Final[dict[str, JSON]] = {
 _OUTCOME: Final[dict[str, JSON]] = {
     "oneOf": [{"$ref": f"#/components/schemas/{one.__name__}"} for one in get_args(outcomes.Outcome)]
 }
+_LISTS: Final[dict[str, JSON]] = {
+    "BatchOutcomes": {
+        "type": "object",
+        "required": ["outcomes"],
+        "properties": {
+            "outcomes": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["interrupt_id", "ok", "code", "text"],
+                    "properties": {
+                        "interrupt_id": {"type": "string"}, "ok": {"type": "boolean"}, "code": {"type": "string"},
+                        "text": {"type": "string"},
+                    },
+                },
+            }
+        },
+    },
+    "Active": {
+        "type": "object",
+        "required": ["session_id", "runs"],
+        "properties": {
+            "session_id": {"type": "string"},
+            "runs": {"type": "object", "additionalProperties": {"type": "integer"}},
+        },
+    },
+    "KeyList": {
+        "type": "object",
+        "required": ["items"],
+        "properties": {"items": {"type": "array", "items": {"$ref": "#/$defs/ApiKey"}}},
+    },
+}  # fmt: skip
 _PROBLEMS: Final = {
     400: "The request cannot be read", 401: "Nobody is known to ask", 403: "Not permitted", 404: "Unknown",
     409: "Somebody was first, or it conflicts", 410: "Its time is over, or it was taken back",
@@ -51,7 +83,11 @@ def gives(name: str | None = None, *, http: int = 200, also: Iterable[int] = ())
         code: {"description": text, "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
         for code, text in _PROBLEMS.items()
     }  # fmt: skip
-    return {"status_code": http, "response_model": None, "responses": {**problems, http: done, **dict.fromkeys(also, done)}}
+    return {
+        "status_code": http,
+        "response_model": None,
+        "responses": {**problems, http: done, **dict.fromkeys(also, done)},
+    }
 
 
 def takes(name: str, example: JSON) -> dict[str, Any]:
@@ -78,7 +114,11 @@ def _drawn(app: FastAPI) -> dict[str, Any]:
     )  # fmt: skip
     parts = told.setdefault("components", {})
     parts["schemas"] = _here(_schemas())
-    scheme: dict[str, JSON] = {"type": "http", "scheme": "bearer", "description": "An API key, `brk_...`, or a token."}
+    scheme: dict[str, JSON] = {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "An API key, `brk_...`, or a token.",
+    }
     parts["securitySchemes"] = {BEARER: scheme}
     for path, methods in told["paths"].items():
         for one in methods.values():
@@ -90,7 +130,7 @@ def _drawn(app: FastAPI) -> dict[str, Any]:
 def _schemas() -> dict[str, JSON]:
     every: dict[str, JSON] = dict(schema.described(schema.UNIONS, (*schema.OBJECTS, *_MORE)))
     every["Durability"] = schema.DURABILITY
-    return every | {"Outcome": _OUTCOME, "Problem": _PROBLEM}
+    return every | _LISTS | {"Outcome": _OUTCOME, "Problem": _PROBLEM}
 
 
 def _here(node: Any) -> Any:

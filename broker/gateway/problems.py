@@ -17,9 +17,21 @@ TITLES: Final[dict[str, str]] = {
     "unauthenticated": "Nobody is known to ask",
     "not_permitted": "Not permitted",
     "not_found": "No such resource",
+    "unreadable": "The request cannot be read",
     "invalid": "The request does not fit",
+    "too_large": "The body is too large",
+    "too_often": "Too many requests",
+    "wrong_media": "Not JSON",
+    "wrong_method": "Not this way",
     "broker_error": "The broker failed",
 }
+
+
+CODES: Final[dict[int, str]] = {
+    400: "unreadable", 401: "unauthenticated", 403: "not_permitted", 404: "not_found", 405: "wrong_method", 413: "too_large",
+    415: "wrong_media", 429: "too_often",
+}  # fmt: skip
+"""What is said of what HTTP itself refuses."""
 
 
 class Problem(JSONResponse):
@@ -60,8 +72,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def http_error(_: Request, error: HTTPException) -> Problem:
-        codes = {401: "unauthenticated", 403: "not_permitted", 404: "not_found"}
-        code = codes.get(error.status_code, "invalid")
+        code = CODES.get(error.status_code, "invalid")
         return Problem(error.status_code, code, str(error.detail), headers=error.headers)
 
     @app.exception_handler(RequestValidationError)

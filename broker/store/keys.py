@@ -50,6 +50,7 @@ SEGMENTS: Final[dict[str, str]] = {
     "credentials": ":credentials",
     "signing": ":signing",
     "revoked": ":revoked",
+    "rates": ":rates:",
     # what a confirmed call writes before it waits for the disk
     "touch": ":touch",
     # settings of the namespace, under a tag of its own

@@ -22,7 +22,7 @@ class Role(StrEnum):
 
 _NO_KEYS: Final = frozenset({"settled", "stir", "wake", "clock", "meta"})
 """Segments that are no keys of a partition: channels, the clock of tests, and the settings (see `_patterns`)."""
-_PRIVATE: Final = frozenset({"credentials", "signing", "revoked"})
+_PRIVATE: Final = frozenset({"credentials", "signing", "revoked", "rates"})
 """Segments that no worker may read: whoever reads a signing key can sign."""
 
 # What the scripts run, what readers and followers of doorbells need, and what the client says when it connects.
@@ -47,6 +47,7 @@ COMMANDS: Final[tuple[str, ...]] = (
     *("zadd", "zcard", "zrange", "zrangebyscore", "zrem", "zremrangebyrank", "zremrangebyscore", "zscore"),
     *("xack", "xadd", "xautoclaim", "xgroup|create", "xgroup|delconsumer", "xinfo|groups", "xpending"),
     *("xrange", "xread", "xreadgroup", "xtrim"),
+    *("hincrby", "expire"),
     *("ping", "info", "select", "subscribe", "unsubscribe", "client|setname"),
 )
 MENDING: Final = ("xinfo|stream", "xinfo|consumers", "xgroup|setid", "xgroup|destroy", "xlen", "memory|usage")

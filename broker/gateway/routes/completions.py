@@ -1,10 +1,13 @@
 """Completions: what jobs that run elsewhere came to, by interrupt id or by the token of the call, never by a handle."""
 
+from fastapi import Request
 from fastapi.responses import JSONResponse
 
 from ...core.access import Scope
-from ..bodies import CompleteBody, FailBody, Sent, read
-from ..identity import CallerOf, needs
+from ...errors import InvalidInput
+from ..bodies import CompleteBody, FailBody, read
+from ..identity import Caller, CallerOf, bearer, needs
+from ..limits import Sent
 from ..openapi import gives, takes
 from . import BrokerOf, OperationOf, outcome_told, resource
 
@@ -15,19 +18,39 @@ router = resource("/completions", "completions")
     "", operation_id="complete", **gives("Outcome", also=[202]),
     **takes("CompleteBody", {"to": "int_...", "value": {"url": "https://example.com/video"}}),
 )  # fmt: skip
-@needs(Scope.COMPLETE)
-async def complete(broker: BrokerOf, caller: CallerOf, op: OperationOf, sent: Sent) -> JSONResponse:
+@needs(Scope.COMPLETE, own=True)
+async def complete(
+    request: Request, broker: BrokerOf, caller: CallerOf, op: OperationOf, sent: Sent
+) -> JSONResponse:
     """What became of a result. One that comes before its question is kept (202). Safe to repeat."""
     body = read(CompleteBody, sent, op=op)
-    return outcome_told(await broker.complete(body.to, body.value, by=caller.principal, op=body.op))
+    return outcome_told(
+        await broker.complete(_job(request, caller, body.to), body.value, by=caller.principal, op=body.op)
+    )
 
 
 @router.post(
     "/failures", operation_id="fail", **gives("Outcome", also=[202]),
     **takes("FailBody", {"to": "int_...", "error": "the studio is closed"}),
 )  # fmt: skip
-@needs(Scope.COMPLETE)
-async def fail(broker: BrokerOf, caller: CallerOf, op: OperationOf, sent: Sent) -> JSONResponse:
+@needs(Scope.COMPLETE, own=True)
+async def fail(
+    request: Request, broker: BrokerOf, caller: CallerOf, op: OperationOf, sent: Sent
+) -> JSONResponse:
     """What became of a failure; its text reaches the agent. Safe to repeat."""
     body = read(FailBody, sent, op=op)
-    return outcome_told(await broker.fail(body.to, body.error, by=caller.principal, op=body.op))
+    return outcome_told(
+        await broker.fail(_job(request, caller, body.to), body.error, by=caller.principal, op=body.op)
+    )
+
+
+def _job(request: Request, caller: Caller, to: str | None) -> str:
+    """The job that is meant: the one that is named; for the holder of a token that of the token, and no other."""
+    if caller.token is None:
+        if to is None:
+            raise InvalidInput("to", "is missing", "an interrupt's id, or the token that the call was given")
+        return to
+    shown = bearer(request)
+    if to not in (None, shown, caller.token.about.interrupt_id):
+        raise InvalidInput("to", "is not what this token is for", "nothing, beside a token")
+    return shown

@@ -7,8 +7,9 @@ from fastapi import Query
 from fastapi.responses import JSONResponse
 
 from ...core.access import Scope
-from ..bodies import KeyBody, RequeueBody, RunList, Sent, read
+from ..bodies import KeyBody, RequeueBody, RunList, read
 from ..identity import CallerOf, needs
+from ..limits import Sent
 from ..openapi import gives, takes
 from . import BrokerOf, outcome_told, resource, told
 
@@ -39,7 +40,9 @@ async def list_dead(broker: BrokerOf, limit: Annotated[int, Query(ge=1, le=200)]
 async def requeue_run(broker: BrokerOf, caller: CallerOf, run_id: str, sent: Sent) -> JSONResponse:
     """Sends a dead run back. It is about one death (`fence`). Safe to repeat."""
     body = read(RequeueBody, sent)
-    return outcome_told(await broker.dead.requeue(run_id, fence=body.fence, queue=body.queue, by=caller.principal))
+    return outcome_told(
+        await broker.dead.requeue(run_id, fence=body.fence, queue=body.queue, by=caller.principal)
+    )
 
 
 @keys.get("", operation_id="list_keys", **gives("KeyList"))

@@ -7,8 +7,9 @@ from fastapi import Query, Request
 from fastapi.responses import JSONResponse
 
 from ...core.access import Scope
-from ..bodies import AnswerBody, BatchBody, Sent, read
+from ..bodies import AnswerBody, BatchBody, read
 from ..identity import CallerOf, needs
+from ..limits import Sent
 from ..openapi import gives, takes
 from . import BrokerOf, OperationOf, one_of_many, outcome_told, resource, told
 
@@ -37,7 +38,11 @@ async def list_interrupts(
         queue=queue, tool=tool, kind=kind, label=label, reviewer=reviewer, cursor=cursor, limit=limit,
         older_than=timedelta(milliseconds=older_than_ms) if older_than_ms is not None else None,
     )  # fmt: skip
-    link = {"Link": f'<{request.url.include_query_params(cursor=page.cursor)}>; rel="next"'} if page.cursor else None
+    link = (
+        {"Link": f'<{request.url.include_query_params(cursor=page.cursor)}>; rel="next"'}
+        if page.cursor
+        else None
+    )
     return told(page, headers=link)
 
 
@@ -59,9 +64,7 @@ async def answer_interrupt(
     """What became of an answer: the first one counts, the others are told who was first. Safe to repeat."""
     body = read(AnswerBody, sent, op=op)
     return outcome_told(
-        await broker.inbox.answer(
-            interrupt_id, body.answer, by=caller.principal, seen=body.seen, op=body.op
-        )
+        await broker.inbox.answer(interrupt_id, body.answer, by=caller.principal, seen=body.seen, op=body.op)
     )
 
 

@@ -7,8 +7,9 @@ from fastapi.responses import JSONResponse
 
 from ...core.access import Scope
 from ...errors import OUTCOME_CODES
-from ..bodies import HistoryPage, StartBody, Sent, WithdrawBody, read
+from ..bodies import HistoryPage, StartBody, WithdrawBody, read
 from ..identity import CallerOf, needs
+from ..limits import Sent
 from ..openapi import gives, takes
 from . import BrokerOf, OperationOf, outcome_told, resource, told
 
@@ -26,7 +27,11 @@ SessionId = Annotated[str, Path(description="The session, as its runs were start
 async def start_run(broker: BrokerOf, caller: CallerOf, op: OperationOf, sent: Sent) -> JSONResponse:
     """A new run (201), or the one that there is under its key (200)."""
     body = read(StartBody, sent, op=op)
-    given = {name: getattr(body, name) for name in StartBody.model_fields if name not in ("agent", "input", "unknown")}
+    given = {
+        name: getattr(body, name)
+        for name in StartBody.model_fields
+        if name not in ("agent", "input", "unknown")
+    }
     outcome = await broker.start(body.agent, body.input, by=caller.principal, **given)
     return told(outcome, http=201 if outcome.code == "accepted" else OUTCOME_CODES[outcome.code].http)
 
