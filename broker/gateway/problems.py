@@ -28,9 +28,15 @@ TITLES: Final[dict[str, str]] = {
 
 
 CODES: Final[dict[int, str]] = {
-    400: "unreadable", 401: "unauthenticated", 403: "not_permitted", 404: "not_found", 405: "wrong_method", 413: "too_large",
-    415: "wrong_media", 429: "too_often",
-}  # fmt: skip
+    400: "unreadable",
+    401: "unauthenticated",
+    403: "not_permitted",
+    404: "not_found",
+    405: "wrong_method",
+    413: "too_large",
+    415: "wrong_media",
+    429: "too_often",
+}
 """What is said of what HTTP itself refuses."""
 
 

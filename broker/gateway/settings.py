@@ -15,4 +15,4 @@ class GatewaySettings:
     request_seconds: float = 30.0
     """How long a request may take, in seconds; streams of events may take longer."""
     requests_per_minute: int = 1200
-    """How many requests one credential may send in a minute, at all gateways of the namespace together; 0: any number."""
+    """How many requests one credential may send in a minute, at all gateways of a namespace together; 0: any number."""

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
 
 from ...core.access import Scope
 from ..bodies import AnswerBody, BatchBody, read
@@ -19,31 +20,34 @@ answers = resource("/answers", "interrupts")
 _APPROVE: Any = {"answer": {"kind": "approve"}, "seen": "sha256:..."}
 
 
+class Wanted(BaseModel):
+    """Which open interrupts are wanted; what is absent is no matter."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    queue: str | None = None
+    tool: str | None = None
+    kind: str | None = None
+    label: str | None = None
+    reviewer: str | None = None
+    older_than_ms: int | None = Field(None, ge=0, le=10**13)
+    cursor: str | None = None
+    limit: int = Field(50, ge=1, le=500)
+
+
 @router.get("", operation_id="list_interrupts", **gives("InterruptPage"))
 @needs(Scope.READ)
 async def list_interrupts(
-    request: Request,
-    broker: BrokerOf,
-    queue: str | None = None,
-    tool: str | None = None,
-    kind: str | None = None,
-    label: str | None = None,
-    reviewer: str | None = None,
-    older_than_ms: Annotated[int | None, Query(ge=0, le=10**13)] = None,
-    cursor: str | None = None,
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    request: Request, broker: BrokerOf, wanted: Annotated[Wanted, Query()]
 ) -> JSONResponse:
     """One page of open interrupts, the oldest first. Ask again with its cursor until there is none."""
-    page = await broker.inbox.list(
-        queue=queue, tool=tool, kind=kind, label=label, reviewer=reviewer, cursor=cursor, limit=limit,
-        older_than=timedelta(milliseconds=older_than_ms) if older_than_ms is not None else None,
-    )  # fmt: skip
-    link = (
-        {"Link": f'<{request.url.include_query_params(cursor=page.cursor)}>; rel="next"'}
-        if page.cursor
-        else None
-    )
-    return told(page, headers=link)
+    given = wanted.model_dump(exclude={"older_than_ms"})
+    older = timedelta(milliseconds=wanted.older_than_ms) if wanted.older_than_ms is not None else None
+    page = await broker.inbox.list(**given, older_than=older)
+    if page.cursor is None:
+        return told(page)
+    further = request.url.include_query_params(cursor=page.cursor)
+    return told(page, headers={"Link": f'<{further}>; rel="next"'})
 
 
 @router.get("/{interrupt_id}", operation_id="show_interrupt", **gives("InterruptRecord"))
