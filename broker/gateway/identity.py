@@ -155,7 +155,7 @@ async def _spend(request: Request, caller: Caller) -> None:
     most = request.app.state.settings.requests_per_minute
     if most and caller.credential:
         used = await request.app.state.broker.keys.count(caller.credential)
-        if used.count > most:
+        if used.times > most:
             headers = {"Retry-After": str(used.seconds_left)}
             raise HTTPException(429, f"More than {most} requests of this credential in a minute", headers)
 
