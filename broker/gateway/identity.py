@@ -16,7 +16,7 @@ from ..core.tokens import PREFIX as TOKEN
 from ..core.tokens import Token
 from ..errors import Untrusted
 
-log = logging.getLogger("broker.gateway")
+log: logging.Logger = logging.getLogger("broker.gateway")
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -1,6 +1,6 @@
 """Completions: what jobs that run elsewhere came to, by interrupt id or by the token of the call, never by a handle."""
 
-from fastapi import Request
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from ...core.access import Scope
@@ -11,7 +11,7 @@ from ..limits import Sent
 from ..openapi import gives, takes
 from . import BrokerOf, OperationOf, outcome_told, resource
 
-router = resource("/completions", "completions")
+router: APIRouter = resource("/completions", "completions")
 
 
 @router.post(

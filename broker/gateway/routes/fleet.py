@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from ...core.access import Scope
@@ -13,9 +13,9 @@ from ..limits import Sent
 from ..openapi import gives, takes
 from . import BrokerOf, outcome_told, resource, told
 
-router = resource("/fleet", "fleet")
-dead = resource("/dead", "dead letters")
-keys = resource("/keys", "keys")
+router: APIRouter = resource("/fleet", "fleet")
+dead: APIRouter = resource("/dead", "dead letters")
+keys: APIRouter = resource("/keys", "keys")
 
 
 @router.get("", operation_id="show_fleet", **gives("Fleet"))

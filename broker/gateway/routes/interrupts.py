@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Annotated, Any
 
-from fastapi import Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,8 +14,8 @@ from ..limits import Sent
 from ..openapi import gives, takes
 from . import BrokerOf, OperationOf, one_of_many, outcome_told, resource, told
 
-router = resource("/interrupts", "interrupts")
-answers = resource("/answers", "interrupts")
+router: APIRouter = resource("/interrupts", "interrupts")
+answers: APIRouter = resource("/answers", "interrupts")
 
 _APPROVE: Any = {"answer": {"kind": "approve"}, "seen": "sha256:..."}
 
