@@ -149,9 +149,8 @@ async def test_F41_a_token_completes_what_it_is_for_and_nothing_else(site: Site)
 
 async def test_dead_letters_are_listed_and_sent_back_by_an_operator(site: Site) -> None:
     started = await site.broker.start("a", session="s")
-    while (await site.broker.runs.get(started.run_id)).state is not RunState.DEAD:
-        async with site.broker.take(started.run_id) as run:
-            await run.failed(RuntimeError("no luck"), retry=False)
+    async with site.broker.take(started.run_id) as run:
+        await run.fail("NoLuck", "the shop is closed", final=True)
     path = f"/v1/dead/{started.run_id}/requeue"
     async with (
         site.client(await site.key()) as ada,
@@ -194,18 +193,17 @@ async def test_F46_who_asks_too_often_is_told_when_to_come_back(broker: AsyncBro
 
 
 async def test_a_body_that_is_too_large_is_refused_however_it_is_sent(broker: AsyncBroker) -> None:
-    async with serving(broker, settings=GatewaySettings(max_body=1000)) as site:
-        async with site.client(await site.key("bot", ApiRole.AGENT)) as bot:
-            big = {"agent": "a", "session": "s", "input": "x" * 2000}
-            told = await post(bot, "/v1/runs", big)
+    async def parts() -> Any:
+        for _ in range(10):
+            yield b"x" * 500
 
-            async def parts() -> Any:
-                for _ in range(10):
-                    yield b"x" * 500
-
-            streamed = await bot.post(
-                "/v1/runs", content=parts(), headers={"Content-Type": "application/json"}
-            )
+    small = GatewaySettings(max_body=1000)
+    async with (
+        serving(broker, settings=small) as site,
+        site.client(await site.key("bot", ApiRole.AGENT)) as bot,
+    ):
+        told = await post(bot, "/v1/runs", {"agent": "a", "session": "s", "input": "x" * 2000})
+        streamed = await bot.post("/v1/runs", content=parts(), headers={"Content-Type": "application/json"})
     assert [(one.status_code, one.json()["code"]) for one in (told, streamed)] == [(413, "too_large")] * 2
 
 
@@ -232,9 +230,9 @@ async def test_another_site_is_told_nothing_about_sharing(site: Site) -> None:
 
 
 async def test_a_request_that_takes_too_long_ends(broker: AsyncBroker) -> None:
-    async with serving(broker, settings=GatewaySettings(request_seconds=0.000001)) as site:
-        async with site.client(await site.key()) as ada:
-            came = await ada.get("/v1/fleet")
+    short = GatewaySettings(request_seconds=0.000001)
+    async with serving(broker, settings=short) as site, site.client(await site.key()) as ada:
+        came = await ada.get("/v1/fleet")
     assert (came.status_code, came.json()["code"]) == (504, "timeout")
 
 

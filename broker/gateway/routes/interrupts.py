@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from ...core.access import Scope
 from ..bodies import AnswerBody, BatchBody, read
@@ -20,10 +20,8 @@ answers: APIRouter = resource("/answers", "interrupts")
 _APPROVE: Any = {"answer": {"kind": "approve"}, "seen": "sha256:..."}
 
 
-class Wanted(BaseModel):
+class Wanted(BaseModel, extra="forbid", frozen=True):
     """Which open interrupts are wanted; what is absent is no matter."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     queue: str | None = None
     tool: str | None = None
