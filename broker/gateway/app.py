@@ -9,15 +9,15 @@ from fastapi import Depends, FastAPI
 
 from .._async.client import AsyncBroker
 from .identity import Identify, guard, keys_of, tokens_of
-from .limits import BodyLimit
+from .limits import BodyLimit, Heads
 from .openapi import describe
 from .problems import install
 from .routes import completions, fleet, health, interrupts, runs
 from .settings import GatewaySettings
 
 ROUTERS = (
-    health.router, interrupts.router, interrupts.answers, completions.router, runs.router, runs.sessions,
-    fleet.router, fleet.dead, fleet.keys,
+    health.router, interrupts.router, interrupts.answers, completions.router, completions.heartbeats, runs.router,
+    runs.sessions, fleet.router, fleet.dead, fleet.keys,
 )  # fmt: skip
 
 
@@ -49,6 +49,7 @@ def create_app(
     install(app)
     describe(app)
     app.add_middleware(BodyLimit, most=app.state.settings.max_body)
+    app.add_middleware(Heads)
     for router in ROUTERS:
         app.include_router(router)
     return app

@@ -156,7 +156,9 @@ async def _spend(request: Request, caller: Caller) -> None:
     if most and caller.credential:
         used = await request.app.state.broker.keys.count(caller.credential)
         if used.times > most:
-            headers = {"Retry-After": str(used.seconds_left)}
+            left = used.seconds_left
+            policy, now = f'"requests";q={most};w=60', f'"requests";r=0;t={left}'
+            headers = {"Retry-After": str(left), "RateLimit-Policy": policy, "RateLimit": now}
             raise HTTPException(429, f"More than {most} requests of this credential in a minute", headers)
 
 
