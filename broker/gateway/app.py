@@ -47,7 +47,7 @@ def create_app(
     app.state.identifies = (keys_of(broker), tokens_of(broker), *identify)
     app.state.refusals = Counter()
     install(app)
-    describe(app)
+    describe(app, ROUTERS)
     app.add_middleware(BodyLimit, most=app.state.settings.max_body)
     app.add_middleware(Heads)
     for router in ROUTERS:

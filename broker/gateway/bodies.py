@@ -17,6 +17,7 @@ M = TypeVar("M", bound=Model)
 
 MOST_ANSWERS: Final = 500
 DAY_MS: Final = 24 * 60 * 60 * 1000
+MOST_MS: Final = 10 * 365 * DAY_MS
 
 
 class AnswerBody(Model):
@@ -109,14 +110,14 @@ class KeyBody(Model):
 
     principal: Principal
     role: ApiRole
-    expires_in_ms: StrictInt | None = None
+    expires_in_ms: StrictInt | None = Field(default=None, ge=1, le=MOST_MS)
     note: Text | None = None
 
 
 class RotateBody(Model):
     """A new key in the place of another, which counts for `overlap_ms` more; a day unless it is said."""
 
-    overlap_ms: StrictInt = Field(default=DAY_MS, ge=0, le=365 * DAY_MS)
+    overlap_ms: StrictInt = Field(default=DAY_MS, ge=0, le=MOST_MS)
 
 
 class InterruptPage(Model):

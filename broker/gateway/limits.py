@@ -124,9 +124,8 @@ async def json_of(request: Request) -> Any:
 Sent = Annotated[Any, Depends(json_of)]
 
 
-def idempotency_of(request: Request, caller: Caller) -> str | None:
-    """The operation that a request names by `Idempotency-Key`: the caller's own. None where it names none."""
-    key = request.headers.get("idempotency-key")
+def operation(key: str | None, caller: Caller) -> str | None:
+    """The operation that an `Idempotency-Key` stands for: the caller's own. None where there is no key."""
     if key is None:
         return None
     key = key.strip('"')

@@ -3,13 +3,18 @@
 from collections.abc import Iterable
 from typing import Any, Final, get_args
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 
 from ..core import access, diagnosis, fleet, outcomes, schema
-from ..core.limits import JSON
+from ..core.access import Scope
+from ..core.fields import Id, Name
+from ..core.limits import JSON, LIMITS
+from ..core.shape import Model, slots
 from ..errors import ERROR_CODES, OUTCOME_CODES
 from .bodies import LISTS, REQUESTS
+from .identity import PUBLIC, needed
 from .problems import MEDIA_TYPE
 
 BEARER: Final = "bearer"
@@ -17,6 +22,12 @@ _MORE: Final = (
     access.ApiKey, access.NewKey, diagnosis.Awaited, diagnosis.Why, fleet.WorkerInfo, fleet.PoolCount, fleet.Fleet,
     *REQUESTS, *LISTS,
 )  # fmt: skip
+_RULES: Final[dict[Any, dict[str, JSON]]] = {
+    Id: {"minLength": 1, "maxLength": LIMITS.id_chars, "pattern": r"^[^{}\x00-\x1f\x7f-\x9f]+$"},
+    Name: {"maxLength": LIMITS.name_chars, "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]*$"},
+}
+"""What a request's text has to be, beside text."""
+_BOUNDS: Final = (("minimum", "ge"), ("maximum", "le"))
 _PROBLEM: Final[dict[str, JSON]] = {
     "type": "object",
     "required": ["type", "title", "status", "code", "detail"],
@@ -71,23 +82,30 @@ _PROBLEMS: Final = {
     400: "The request cannot be read", 401: "Nobody is known to ask", 403: "Not permitted", 404: "Unknown",
     409: "Somebody was first, or it conflicts", 410: "Its time is over, or it was taken back",
     413: "The body is too large", 415: "Not JSON", 422: "It does not fit", 429: "Too often",
-    503: "The server cannot be reached", 504: "It took too long", 507: "The server is full",
+    500: "The gateway failed", 503: "The server cannot be reached", 504: "It took too long", 507: "The server is full",
 }  # fmt: skip
 
 
-def gives(name: str | None = None, *, http: int = 200, also: Iterable[int] = ()) -> dict[str, Any]:
-    """What a route answers, for its decorator: a wire type by its name, and problems."""
-    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}} if name else None
-    done: dict[str, Any] = {"description": "Done"} | ({"content": content} if content else {})
-    problems = {
+def gives(name: str, *, http: int = 200, also: Iterable[int] = (), pages: bool = False) -> dict[str, Any]:
+    """What a route answers, for its decorator: a wire type by its name, in pages or at once, and problems."""
+    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
+    done: dict[str, Any] = {"description": "Done", "content": content}
+    if pages:
+        done["headers"] = {"Link": _text("The next page, as `rel=next`; absent at the end.")}
+    problems: dict[int, dict[str, Any]] = {
         code: {"description": text, "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
         for code, text in _PROBLEMS.items()
     }  # fmt: skip
+    problems[429]["headers"] = {"Retry-After": _text("In how many seconds to come back.")}
     return {
         "status_code": http,
         "response_model": None,
         "responses": {**problems, http: done, **dict.fromkeys(also, done)},
     }
+
+
+def _text(description: str) -> dict[str, Any]:
+    return {"description": description, "schema": {"type": "string"}}
 
 
 def takes(name: str, example: JSON) -> dict[str, Any]:
@@ -96,18 +114,26 @@ def takes(name: str, example: JSON) -> dict[str, Any]:
     return {"openapi_extra": {"requestBody": {"required": True, "content": {"application/json": body}}}}
 
 
-def describe(app: FastAPI) -> None:
-    """Makes the application describe itself; the description is drawn up at the first request for it."""
+def describe(app: FastAPI, routers: Iterable[APIRouter]) -> None:
+    """Makes the application describe itself, with the scope that each route of `routers` needs.
+
+    The description is drawn up at the first request for it.
+    """
+    needs = {
+        (route.path_format, method.lower()): needed(route.endpoint)
+        for router in routers for route in router.routes if isinstance(route, APIRoute)
+        for method in route.methods or ()
+    }  # fmt: skip
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = _drawn(app)
+            app.openapi_schema = _drawn(app, needs)
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]
 
 
-def _drawn(app: FastAPI) -> dict[str, Any]:
+def _drawn(app: FastAPI, needs: dict[tuple[str, str], Scope | str | None]) -> dict[str, Any]:
     told = get_openapi(
         title=app.title, version=app.version, openapi_version="3.1.0", routes=app.routes,
         description="Questions of agents that wait, and their answers: one counts, whoever gives it.",
@@ -121,16 +147,35 @@ def _drawn(app: FastAPI) -> dict[str, Any]:
     }
     parts["securitySchemes"] = {BEARER: scheme}
     for path, methods in told["paths"].items():
-        for one in methods.values():
-            if path.startswith("/v1"):
-                one["security"] = [{BEARER: []}]
+        for method, one in methods.items():
+            if (scope := needs.get((path, method))) != PUBLIC:
+                one["security"] = [{BEARER: [str(scope)] if scope else []}]
     return told
 
 
 def _schemas() -> dict[str, JSON]:
-    every: dict[str, JSON] = dict(schema.described(schema.UNIONS, (*schema.OBJECTS, *_MORE)))
+    every: dict[str, Any] = dict(schema.described(schema.UNIONS, (*schema.OBJECTS, *_MORE)))
     every["Durability"] = schema.DURABILITY
+    for one in REQUESTS:
+        every[one.__name__] |= {
+            "additionalProperties": False,
+            "properties": _narrowed(one, every[one.__name__]),
+        }
     return every | _LISTS | {"Outcome": _OUTCOME, "Problem": _PROBLEM}
+
+
+def _narrowed(body: type[Model], drawn: dict[str, Any]) -> dict[str, JSON]:
+    """The fields of a request's body, as narrow as they are read: another field or a longer id is refused."""
+    fields: dict[str, JSON] = {}
+    for slot in slots(body):
+        info = body.model_fields[slot.name]
+        kinds = (info.rebuild_annotation(), *get_args(info.annotation))
+        rules = next((rule for kind, rule in _RULES.items() if kind in kinds), {})
+        bounds = [(word, getattr(one, of, None)) for one in info.metadata for word, of in _BOUNDS]
+        fields[slot.wire] = (
+            drawn["properties"][slot.wire] | rules | {k: v for k, v in bounds if v is not None}
+        )
+    return fields
 
 
 def _here(node: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Header, Request
 from fastapi.responses import JSONResponse
 
 from ..._async.client import AsyncBroker
@@ -10,7 +10,7 @@ from ...core.outcomes import Outcome
 from ...core.shape import Model
 from ...errors import OUTCOME_CODES
 from ..identity import CallerOf
-from ..limits import Timed, idempotency_of
+from ..limits import Timed, operation
 from ..problems import of_outcome
 
 
@@ -25,9 +25,15 @@ def broker_of(request: Request) -> AsyncBroker:
     return broker
 
 
-def operation_of(request: Request, caller: CallerOf) -> str | None:
+def operation_of(
+    caller: CallerOf,
+    idempotency_key: Annotated[
+        str | None,
+        Header(description="Names the operation for repeats, by this caller: 1 to 128 visible characters."),
+    ] = None,
+) -> str | None:
     """The operation that the request names for repeats, else None."""
-    return idempotency_of(request, caller)
+    return operation(idempotency_key, caller)
 
 
 BrokerOf = Annotated[AsyncBroker, Depends(broker_of)]

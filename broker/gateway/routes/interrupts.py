@@ -17,7 +17,7 @@ from . import BrokerOf, OperationOf, one_of_many, outcome_told, resource, told
 router: APIRouter = resource("/interrupts", "interrupts")
 answers: APIRouter = resource("/answers", "interrupts")
 
-_APPROVE: Any = {"answer": {"kind": "approve"}, "seen": "sha256:..."}
+_APPROVE: Any = {"answer": {"kind": "approve"}}
 
 
 class Wanted(BaseModel, extra="forbid", frozen=True):
@@ -33,7 +33,7 @@ class Wanted(BaseModel, extra="forbid", frozen=True):
     limit: int = Field(50, ge=1, le=500)
 
 
-@router.get("", operation_id="list_interrupts", **gives("InterruptPage"))
+@router.get("", operation_id="list_interrupts", **gives("InterruptPage", pages=True))
 @needs(Scope.READ)
 async def list_interrupts(
     request: Request, broker: BrokerOf, wanted: Annotated[Wanted, Query()]

@@ -67,14 +67,14 @@ async def withdraw_run(
     )  # fmt: skip
 
 
-@sessions.get("/{session_id}/active", operation_id="active_runs", **gives("Active"))
+@sessions.get("/{session_id:path}/active", operation_id="active_runs", **gives("Active"))
 @needs(Scope.READ)
 async def active_runs(broker: BrokerOf, session_id: SessionId) -> JSONResponse:
     """The runs of a session that are interrupted, each with the number of its pause. Empty: none is."""
     return JSONResponse({"session_id": session_id, "runs": await broker.active(session_id)})
 
 
-@sessions.get("/{session_id}/history", operation_id="session_history", **gives("HistoryPage"))
+@sessions.get("/{session_id:path}/history", operation_id="session_history", **gives("HistoryPage"))
 @needs(Scope.READ)
 async def session_history(
     broker: BrokerOf,
