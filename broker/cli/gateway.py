@@ -32,7 +32,10 @@ async def serve(
     max_body: Annotated[int, typer.Option(help="The largest body of a request, in bytes.")] = 1024 * 1024,
     request_seconds: Annotated[float, typer.Option(help="How long a request may take, in seconds.")] = 30.0,
     requests_per_minute: Annotated[
-        int, typer.Option(help="How many requests one credential may send, at all gateways together; 0: any number.")
+        int,
+        typer.Option(
+            help="How many requests one credential may send, at all gateways together; 0: any number."
+        ),
     ] = 1200,
     jwt_issuer: JwtIssuer = None,
     jwt_audience: JwtAudience = None,
