@@ -253,3 +253,39 @@ async def test_two_at_once_one_counts(site: Site) -> None:
     assert resolution is not None
     assert resolution.by is not None
     assert losers == {resolution.by.id}
+
+
+async def test_F18_a_job_tells_that_it_still_runs_by_id_or_token(site: Site) -> None:
+    question = Interrupt.completion(
+        Action(tool="render", arguments={}), "job-1", heartbeat=timedelta(minutes=5)
+    )
+    one = (await site.broker.suspend("studio", question, session="s")).interrupt_ids[0]
+    before = (await site.broker.inbox.get(one)).heartbeat_by
+    token = (await site.broker.tokens.create(one, Purpose.HEARTBEAT)).text
+    async with (
+        site.client(await site.key("studio", ApiRole.SERVICE, kind="service")) as studio,
+        site.client(token) as holder,
+        site.client(await site.key()) as ada,
+    ):
+        assert (await post(studio, "/v1/heartbeats", {"to": one})).json()["code"] == "accepted"
+        assert (await post(holder, "/v1/heartbeats", {})).status_code == 200
+        assert (await post(holder, "/v1/completions", {"value": 1})).status_code == 403
+        assert (await post(ada, "/v1/heartbeats", {"to": one})).status_code == 403
+        assert (await post(studio, "/v1/heartbeats", {"to": "int_none"})).status_code == 404
+    after = (await site.broker.inbox.get(one)).heartbeat_by
+    assert before is not None
+    assert after is not None
+    assert after > before
+
+
+async def test_a_key_is_rotated_over_the_API(site: Site) -> None:
+    async with site.client(await site.key("boss", ApiRole.OPERATOR)) as boss:
+        made = (await post(boss, "/v1/keys", {"principal": {"id": "eve"}, "role": "viewer"})).json()
+        path = f"/v1/keys/{made['key']['id']}/rotate"
+        turned = await post(boss, path, {"overlap_ms": 0})
+        assert turned.status_code == 201
+        again = await post(boss, path, {"overlap_ms": 0})
+    assert (again.status_code, again.json()["field"]) == (422, "key_id")
+    async with site.client(made["text"]) as old, site.client(turned.json()["text"]) as new:
+        assert (await old.get("/v1/fleet")).status_code == 401
+        assert (await new.get("/v1/fleet")).status_code == 200
