@@ -120,6 +120,10 @@ class RotateBody(Model):
     overlap_ms: StrictInt = Field(default=DAY_MS, ge=0, le=MOST_MS)
 
 
+class EmptyBody(Model):
+    """Nothing. It is sent all the same: a page of another site can send no JSON, and so does nothing by a cookie."""
+
+
 class InterruptPage(Model):
     """One page of open interrupts; `cursor` goes on from here, absent at the end."""
 
@@ -143,7 +147,7 @@ class HistoryPage(Model):
 
 REQUESTS: Final = (
     AnswerBody, BatchItem, BatchBody, CompleteBody, FailBody, HeartbeatBody, StartBody, WithdrawBody, RequeueBody,
-    KeyBody, RotateBody,
+    KeyBody, RotateBody, EmptyBody,
 )  # fmt: skip
 LISTS: Final = (InterruptPage, RunList, HistoryPage)
 

@@ -10,9 +10,8 @@ import pytest
 from broker import Action, AsyncBroker, Complete, Interrupt, RunState, Settlement
 from broker.core.access import ApiRole
 from broker.core.tokens import Purpose
-from broker.gateway import GatewaySettings
 
-from .site import Site, serving
+from .site import Site
 
 
 async def approval(broker: AsyncBroker, session: str = "s", tool: str = "refund") -> str:
@@ -178,62 +177,6 @@ async def test_keys_are_made_listed_and_revoked_by_an_operator(site: Site) -> No
         refused = await post(boss, "/v1/keys", agent)
     assert [row["principal"]["id"] for row in rows] == ["boss", "eve"]
     assert (refused.status_code, refused.json()["field"]) == (422, "role")
-
-
-async def test_F46_who_asks_too_often_is_told_when_to_come_back(broker: AsyncBroker) -> None:
-    """Two gateways count together. Off: `_spend`."""
-    few = GatewaySettings(requests_per_minute=3)
-    async with serving(broker, settings=few) as one, serving(broker, settings=few) as two:
-        key = await one.key()
-        async with one.client(key) as here, two.client(key) as there, one.client(await one.key("bob")) as bob:
-            came = [await client.get("/v1/fleet") for client in (here, there, here, there, here, there, here)]
-            assert [one.status_code for one in came][-1] == 429
-            assert 1 <= int(came[-1].headers["Retry-After"]) <= 60
-            assert (await bob.get("/v1/fleet")).status_code == 200
-
-
-async def test_a_body_that_is_too_large_is_refused_however_it_is_sent(broker: AsyncBroker) -> None:
-    async def parts() -> Any:
-        for _ in range(10):
-            yield b"x" * 500
-
-    small = GatewaySettings(max_body=1000)
-    async with (
-        serving(broker, settings=small) as site,
-        site.client(await site.key("bot", ApiRole.AGENT)) as bot,
-    ):
-        told = await post(bot, "/v1/runs", {"agent": "a", "session": "s", "input": "x" * 2000})
-        streamed = await bot.post("/v1/runs", content=parts(), headers={"Content-Type": "application/json"})
-    assert [(one.status_code, one.json()["code"]) for one in (told, streamed)] == [(413, "too_large")] * 2
-
-
-async def test_what_is_no_JSON_is_refused_and_only_after_the_caller_is_known(site: Site) -> None:
-    body = {"content": b'{"an', "headers": {"Content-Type": "application/json"}}
-    async with site.client(await site.key("bot", ApiRole.AGENT)) as bot, site.client() as nobody:
-        assert (await bot.post("/v1/runs", **body)).status_code == 400  # type: ignore[arg-type]
-        assert (await nobody.post("/v1/runs", **body)).status_code == 401  # type: ignore[arg-type]
-        assert (await bot.post("/v1/runs", data={"agent": "a"})).status_code == 415
-        deep = b"[" * 100_000
-        headers = {"Content-Type": "application/json"}
-        assert (await bot.post("/v1/runs", content=deep, headers=headers)).status_code == 400
-
-
-async def test_another_site_is_told_nothing_about_sharing(site: Site) -> None:
-    """CORS is off: a page of another origin cannot read what the gateway says."""
-    async with site.client(await site.key()) as ada:
-        origin = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
-        for came in (
-            await ada.get("/v1/fleet", headers=origin),
-            await ada.options("/v1/fleet", headers=origin),
-        ):
-            assert [name for name in came.headers if name.startswith("access-control")] == []
-
-
-async def test_a_request_that_takes_too_long_ends(broker: AsyncBroker) -> None:
-    short = GatewaySettings(request_seconds=0.000001)
-    async with serving(broker, settings=short) as site, site.client(await site.key()) as ada:
-        came = await ada.get("/v1/fleet")
-    assert (came.status_code, came.json()["code"]) == (504, "timeout")
 
 
 async def test_two_at_once_one_counts(site: Site) -> None:

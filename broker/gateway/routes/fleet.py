@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from ...core.access import Scope
-from ..bodies import KeyBody, RequeueBody, RotateBody, RunList, read
+from ..bodies import EmptyBody, KeyBody, RequeueBody, RotateBody, RunList, read
 from ..identity import CallerOf, needs
 from ..limits import Sent
 from ..openapi import gives, takes
@@ -76,8 +76,9 @@ async def rotate_key(broker: BrokerOf, key_id: str, sent: Sent) -> JSONResponse:
     return told(await broker.keys.rotate(key_id, overlap=timedelta(milliseconds=body.overlap_ms)), http=201)
 
 
-@keys.post("/{key_id}/revoke", operation_id="revoke_key", **gives("ApiKey"))
+@keys.post("/{key_id}/revoke", operation_id="revoke_key", **gives("ApiKey"), **takes("EmptyBody", {}))
 @needs(Scope.OPERATE)
-async def revoke_key(broker: BrokerOf, key_id: str) -> JSONResponse:
+async def revoke_key(broker: BrokerOf, key_id: str, sent: Sent) -> JSONResponse:
     """The key as it is now: it counts no more, from the next request on. Safe to repeat."""
+    read(EmptyBody, sent)
     return told(await broker.keys.revoke(key_id))
