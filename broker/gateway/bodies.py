@@ -1,5 +1,7 @@
 """What requests carry: the bodies of the API, read as strictly as everything that comes from outside."""
 
+import hashlib
+import json
 from typing import Any, ClassVar, Final, TypeVar
 
 from pydantic import Field, InstanceOf, StrictBool, StrictInt
@@ -155,7 +157,7 @@ LISTS: Final = (InterruptPage, RunList, HistoryPage)
 def read(kind: type[M], sent: Any, *, op: str | None = None) -> M:
     """The body of a request. Raises `InvalidInput`, also for a field that it does not know.
 
-    `op` is what an Idempotency-Key stands for; the body names it or the header does.
+    `op` is what an Idempotency-Key stands for; the body names an operation or the header does.
     """
     if not isinstance(sent, dict):
         raise InvalidInput("body", "is no object", f"an object with {_allowed(kind)}")
@@ -166,7 +168,18 @@ def read(kind: type[M], sent: Any, *, op: str | None = None) -> M:
     name = "key" if "key" in kind.model_fields else "op"
     if getattr(body, name, None) is not None:
         raise InvalidInput(name, "is given beside the header Idempotency-Key", "one of the two")
-    return body.model_copy(update={name: op})
+    return body.model_copy(update={name: op if name == "key" else of_content(op, sent)})
+
+
+def of_content(op: str | None, sent: Any) -> str | None:
+    """The operation of an Idempotency-Key with this content: with another one it is another, and no repeat.
+
+    Else somebody who approves and then rejects under one key would be told that it was done. Starts need none of it:
+    the broker compares them itself.
+    """
+    if op is None:
+        return None
+    return f"{op}/{hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()[:32]}"
 
 
 def _known(body: Model, place: str) -> None:

@@ -1,6 +1,7 @@
 """What a request may cost: the size of its body, its time, and how often somebody may ask."""
 
 import asyncio
+import hashlib
 import json
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -131,4 +132,5 @@ def operation(key: str | None, caller: Caller) -> str | None:
     key = key.strip('"')
     if not _KEY.fullmatch(key):
         raise InvalidInput("Idempotency-Key", "cannot be read", "1 to 128 visible ASCII characters")
-    return f"{caller.credential}/{key}"
+    whose = hashlib.sha256(caller.credential.encode()).hexdigest()[:16]
+    return f"{whose}/{key}"

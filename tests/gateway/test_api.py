@@ -232,3 +232,31 @@ async def test_a_key_is_rotated_over_the_API(site: Site) -> None:
     async with site.client(made["text"]) as old, site.client(turned.json()["text"]) as new:
         assert (await old.get("/v1/fleet")).status_code == 401
         assert (await new.get("/v1/fleet")).status_code == 200
+
+
+async def test_F12_one_idempotency_key_with_other_content_is_no_repeat(site: Site) -> None:
+    """Nobody who rejects is told that it was done since they had approved. Off: the content in the operation's name."""
+    one, other = await approval(site.broker, "s1"), await job(site.broker, "s2")
+    key = {"Idempotency-Key": "press-1"}
+    answer = f"/v1/interrupts/{one}/answer"
+    yes, no = {"answer": {"kind": "approve"}}, {"answer": {"kind": "reject", "reason": "no"}}
+    async with (
+        site.client(await site.key("ada")) as ada,
+        site.client(await site.key("studio", ApiRole.SERVICE, kind="service")) as studio,
+    ):
+        for client, path, first, second in (
+            (ada, answer, yes, no),
+            (studio, "/v1/completions", {"to": other, "value": 1}, {"to": other, "value": 2}),
+        ):
+            told = [(await post(client, path, sent, **key)) for sent in (first, second, first)]
+            assert [came.status_code for came in told] == [200, 409, 200]
+            assert [came.json()["code"] for came in told] == ["accepted", "already_decided", "replayed"]
+
+
+async def test_F12_F34_a_batch_is_repeated_under_its_idempotency_key(site: Site) -> None:
+    ids = [await approval(site.broker, f"s{n}") for n in range(2)]
+    body = {"answers": [{"interrupt_id": one, "answer": {"kind": "approve"}} for one in ids]}
+    async with site.client(await site.key()) as ada:
+        for code in ("accepted", "replayed"):
+            rows = (await post(ada, "/v1/answers", body, **{"Idempotency-Key": "all"})).json()["outcomes"]
+            assert [row["code"] for row in rows] == [code, code]

@@ -32,7 +32,7 @@ async def test_P4_a_gateway_dies_amid_answers_and_the_repeats_at_another_are_rep
 ) -> None:
     """Nothing lost, nothing twice: each question has the one answer, and each caller knows what became of theirs.
 
-    Off: the operation's name in the answer (the repeat of an answer that got through is then told of a winner).
+    Off: the same operation at each repeat (one of an answer that got through is then told of a winner).
     """
     seed = random.randrange(10**6)
     async with AsyncBroker(server.url, namespace=namespace) as broker:

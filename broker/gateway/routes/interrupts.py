@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from ...core.access import Scope
-from ..bodies import AnswerBody, BatchBody, read
+from ..bodies import AnswerBody, BatchBody, of_content, read
 from ..identity import CallerOf, needs
 from ..limits import Sent
 from ..openapi import gives, takes
@@ -78,7 +78,7 @@ async def answer_interrupt(
 @needs(Scope.ANSWER)
 async def answer_many(broker: BrokerOf, caller: CallerOf, op: OperationOf, sent: Sent) -> JSONResponse:
     """What became of each of several answers, in their order; what does not fit is told in its place. Repeatable."""
-    items = read(BatchBody, sent).items(op)
+    items = read(BatchBody, sent).items(of_content(op, sent))
     outcomes = await broker.batch.answer(items, by=caller.principal)
     rows = [
         {"interrupt_id": one.interrupt_id, **one_of_many(outcome)}
