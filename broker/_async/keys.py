@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from ..core.access import ApiKey, ApiRole, NewKey, check_role, new_secret, read_secret
+from ..core.access import ApiKey, ApiRole, NewKey, Used, check_role, new_secret, read_secret
 from ..core.answers import Principal
 from ..core.fields import from_ms, to_ms
 from ..core.limits import check_id
@@ -82,6 +82,14 @@ class Keys:
         p, now = await self._place()
         await self._link.fetch(credentials.revoke_key(p, key.id, to_ms(now)))
         return await self.get(key_id)
+
+    async def count(self, credential: str, *, within: timedelta = timedelta(minutes=1)) -> Used:
+        """Counts one more use of a credential, and tells how often it was used in the present span of that length.
+
+        The count is that of all processes of the namespace. It is no record: a server that lost it counts anew.
+        """
+        p, now = await self._place()
+        return await self._link.fetch(credentials.count_use(p, credential, now, within))
 
     async def _put(
         self, p: Partition, principal: Principal, role: ApiRole, note: str | None, now: datetime,

@@ -29,6 +29,14 @@ async def serve(
     *,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port to listen on.")] = 8700,
+    max_body: Annotated[int, typer.Option(help="The largest body of a request, in bytes.")] = 1024 * 1024,
+    request_seconds: Annotated[float, typer.Option(help="How long a request may take, in seconds.")] = 30.0,
+    requests_per_minute: Annotated[
+        int,
+        typer.Option(
+            help="How many requests one credential may send, at all gateways together; 0: any number."
+        ),
+    ] = 1200,
     jwt_issuer: JwtIssuer = None,
     jwt_audience: JwtAudience = None,
     jwt_keys: JwtKeys = None,
@@ -38,13 +46,13 @@ async def serve(
     """Serves the HTTP gateway with its inbox."""
     import uvicorn  # noqa: PLC0415 - needs the extra
 
-    from ..gateway import create_app  # noqa: PLC0415 - needs the extra
+    from ..gateway import GatewaySettings, create_app  # noqa: PLC0415 - needs the extra
 
+    numbers = GatewaySettings(max_body, request_seconds, requests_per_minute)
     known = provider(jwt_issuer, jwt_audience, jwt_keys, jwt_role or (), jwt_claim)
     async with cli.broker(create=True) as broker:
-        config = uvicorn.Config(
-            create_app(broker, identify=known), host=host, port=port, log_level="warning", server_header=False
-        )
+        app = create_app(broker, settings=numbers, identify=known)
+        config = uvicorn.Config(app, host=host, port=port, log_level="warning", server_header=False)
         cli.screen.say(Text(f"Serving namespace {broker.namespace} on http://{host}:{port}", style=GOOD))
         cli.screen.say(*_inbox(host, port, has_keys=bool(await broker.keys.list())))
         await uvicorn.Server(config).serve()

@@ -118,6 +118,13 @@ class NewKey(Model):
     text: str
 
 
+class Used(NamedTuple):
+    """How often a credential was used in the present span, this use included, and when the span ends."""
+
+    times: int
+    seconds_left: int
+
+
 class Secret(NamedTuple):
     """A new key's id and text, and what is kept of it."""
 

@@ -18,8 +18,8 @@ from .shape import Model, Slot, Tagged, bare_type, slots
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
-_UNIONS: Final[tuple[type[Tagged], ...]] = (kinds.InterruptionKind, answers.Answer, dispositions.Disposition)
-_OBJECTS: Final[tuple[type[Model], ...]] = (
+UNIONS: Final[tuple[type[Tagged], ...]] = (kinds.InterruptionKind, answers.Answer, dispositions.Disposition)
+OBJECTS: Final[tuple[type[Model], ...]] = (
     answers.Principal,
     answers.Verdict,
     models.Action,
@@ -37,6 +37,9 @@ _OBJECTS: Final[tuple[type[Model], ...]] = (
     outcomes.Winner,
     *get_args(outcomes.Outcome),
 )
+DURABILITY: Final[dict[str, JSON]] = {
+    "type": "string", "pattern": r"^(memory|fsynced|replicated\([1-9][0-9]?\))$",
+}  # fmt: skip
 _TEXT: Final[dict[str, JSON]] = {"type": "string"}
 _SCALARS: Final[dict[Any, dict[str, JSON]]] = {
     str: _TEXT,
@@ -72,8 +75,8 @@ def complete(name: str, every: dict[str, dict[str, JSON]]) -> dict[str, JSON]:
 
 def _definitions() -> dict[str, dict[str, JSON]]:
     return {
-        "Durability": {"type": "string", "pattern": r"^(memory|fsynced|replicated\([1-9][0-9]?\))$"},
-        **described(_UNIONS, _OBJECTS),
+        "Durability": DURABILITY,
+        **described(UNIONS, OBJECTS),
     }
 
 

@@ -16,6 +16,7 @@ if any(
     raise MissingExtra("gateway", "The HTTP gateway")
 
 from .app import create_app
+from .identity import Caller, Identify
 from .settings import GatewaySettings
 
-__all__ = ["GatewaySettings", "create_app"]
+__all__ = ["Caller", "GatewaySettings", "Identify", "create_app"]

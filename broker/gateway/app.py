@@ -10,11 +10,16 @@ from fastapi import Depends, FastAPI
 from .._async.client import AsyncBroker
 from . import inbox
 from .identity import Identify, guard, keys_of, tokens_of
+from .limits import BodyLimit, Heads
+from .openapi import describe
 from .problems import install
-from .routes import health, interrupts
+from .routes import completions, fleet, health, interrupts, runs
 from .settings import GatewaySettings
 
-ROUTERS = (health.router, interrupts.router)
+ROUTERS = (
+    health.router, interrupts.router, interrupts.answers, completions.router, completions.heartbeats, runs.router,
+    runs.sessions, fleet.router, fleet.dead, fleet.keys,
+)  # fmt: skip
 
 
 def create_app(
@@ -43,6 +48,9 @@ def create_app(
     app.state.identifies = (keys_of(broker), tokens_of(broker), *identify)
     app.state.refusals = Counter()
     install(app)
+    describe(app, ROUTERS)
+    app.add_middleware(BodyLimit, most=app.state.settings.max_body)
+    app.add_middleware(Heads)
     for router in ROUTERS:
         app.include_router(router)
     inbox.install(app)

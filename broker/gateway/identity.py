@@ -116,6 +116,7 @@ async def guard(request: Request) -> Caller | None:
     try:
         caller = await _identified(request)
         _check(caller, endpoint, request.path_params)
+        await _spend(request, caller)
     except HTTPException as refused:
         request.app.state.refusals[refused.status_code] += 1
         route, who = request.scope["route"].path, caller.credential if caller is not None else "nobody"
@@ -147,6 +148,18 @@ def _check(caller: Caller, endpoint: Callable[..., Any], path: dict[str, Any]) -
     only = caller.token.about.interrupt_id
     if only is None or path.get("interrupt_id") != only:
         raise HTTPException(403, "This token is for one interrupt or call, and not for this")
+
+
+async def _spend(request: Request, caller: Caller) -> None:
+    """Counts one more request of a credential, at all gateways of the namespace. Raises 429 where they are too many."""
+    most = request.app.state.settings.requests_per_minute
+    if most and caller.credential:
+        used = await request.app.state.broker.keys.count(caller.credential)
+        if used.times > most:
+            left = used.seconds_left
+            policy, now = f'"requests";q={most};w=60', f'"requests";r=0;t={left}'
+            headers = {"Retry-After": str(left), "RateLimit-Policy": policy, "RateLimit": now}
+            raise HTTPException(429, f"More than {most} requests of this credential in a minute", headers)
 
 
 def caller_of(request: Request) -> Caller:

@@ -1,5 +1,6 @@
 """What went wrong, as problem details (RFC 9457) with the codes of the one table of errors."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -17,9 +18,27 @@ TITLES: Final[dict[str, str]] = {
     "unauthenticated": "Nobody is known to ask",
     "not_permitted": "Not permitted",
     "not_found": "No such resource",
+    "unreadable": "The request cannot be read",
     "invalid": "The request does not fit",
+    "too_large": "The body is too large",
+    "too_often": "Too many requests",
+    "wrong_media": "Not JSON",
+    "wrong_method": "Not this way",
     "broker_error": "The broker failed",
 }
+
+
+CODES: Final[dict[int, str]] = {
+    400: "unreadable",
+    401: "unauthenticated",
+    403: "not_permitted",
+    404: "not_found",
+    405: "wrong_method",
+    413: "too_large",
+    415: "wrong_media",
+    429: "too_often",
+}
+"""What is said of what HTTP itself refuses."""
 
 
 class Problem(JSONResponse):
@@ -59,13 +78,28 @@ def install(app: FastAPI) -> None:
         return of_error(error)
 
     @app.exception_handler(HTTPException)
-    async def http_error(_: Request, error: HTTPException) -> Problem:
-        codes = {401: "unauthenticated", 403: "not_permitted", 404: "not_found"}
-        code = codes.get(error.status_code, "invalid")
-        return Problem(error.status_code, code, str(error.detail), headers=error.headers)
+    async def http_error(request: Request, error: HTTPException) -> Problem:
+        code, headers = CODES.get(error.status_code, "invalid"), dict(error.headers or {})
+        if error.status_code == 405:  # noqa: PLR2004 - the method is not one of this resource
+            headers["Allow"] = _allowed(app, request) or headers.get("Allow", "")
+        return Problem(error.status_code, code, str(error.detail), headers=headers)
 
     @app.exception_handler(RequestValidationError)
     async def unfit(_: Request, error: RequestValidationError) -> Problem:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         return Problem(422, "invalid", f"{where} {first['msg']}.", field=where, problem=first["msg"])
+
+    @app.exception_handler(Exception)
+    async def failed(_: Request, __: Exception) -> Problem:
+        return Problem(500, "broker_error", "The gateway failed. Its log says how.")
+
+
+def _allowed(app: FastAPI, request: Request) -> str:
+    """The methods of a resource, of all its routes together; empty for one that the description leaves out."""
+    path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
+    for template, methods in app.openapi()["paths"].items():
+        if re.fullmatch(re.sub(r"\\{[^}]+}", "[^/]+", re.escape(template)), path):
+            known = {one.upper() for one in methods}
+            return ", ".join(sorted(known | ({"HEAD"} if "GET" in known else set())))
+    return ""

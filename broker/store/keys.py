@@ -50,6 +50,7 @@ SEGMENTS: Final[dict[str, str]] = {
     "credentials": ":vault-credentials",
     "signing": ":vault-signing",
     "revoked": ":vault-revoked",
+    "rates": ":vault-rates:",
     # what a confirmed call writes before it waits for the disk
     "touch": ":touch",
     # settings of the namespace, under a tag of its own

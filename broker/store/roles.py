@@ -25,33 +25,21 @@ class Role(StrEnum):
 _NO_KEYS: Final = frozenset({"settled", "stir", "wake", "clock", "meta"})
 """Segments that are no keys of a partition: channels, the clock of tests, and the settings (see `_patterns`)."""
 _OUTSIDE: Final = (Role.WORKER, Role.DECIDER)
-_PRIVATE: Final = frozenset({"credentials", "signing", "revoked"})
+_PRIVATE: Final = frozenset({"credentials", "signing", "revoked", "rates"})
 """Segments for gateways and operators: whoever reads a signing key can sign, whoever writes a key may do anything."""
 
 # What the scripts run, what readers and followers of doorbells need, and what the client says when it connects.
 COMMANDS: Final[tuple[str, ...]] = (
     *("eval", "evalsha", "type", "time", "publish"),
-    *(
-        "get",
-        "set",
-        "del",
-        "exists",
-        "hget",
-        "hgetall",
-        "hkeys",
-        "hlen",
-        "hmget",
-        "hset",
-        "hsetnx",
-        "hdel",
-        "mset",
-    ),
+    *("get", "set", "del", "exists", "mset"),
+    *("hget", "hgetall", "hkeys", "hlen", "hmget", "hset", "hsetnx", "hdel"),
     *("lindex", "llen", "lrange", "ltrim", "rpush", "sadd", "scard", "smembers", "spop", "srem"),
     *("zadd", "zcard", "zrange", "zrangebyscore", "zrem", "zremrangebyrank", "zremrangebyscore", "zscore"),
     *("xack", "xadd", "xautoclaim", "xgroup|create", "xgroup|delconsumer", "xinfo|groups", "xpending"),
     *("xrange", "xread", "xreadgroup", "xtrim"),
     *("ping", "info", "select", "subscribe", "unsubscribe", "client|setname"),
 )
+COUNTING: Final = ("hincrby", "expire")
 MENDING: Final = ("xinfo|stream", "xinfo|consumers", "xgroup|setid", "xgroup|destroy", "xlen", "memory|usage")
 
 
@@ -62,7 +50,9 @@ def acl_rules(namespace: str, role: Role, *, waits: bool = False) -> tuple[str, 
     WAITAOF, which older servers do not know. Raises `InvalidInput` for a bad namespace.
     """
     check_namespace(namespace)
-    commands = COMMANDS + (MENDING if role is Role.OPERATOR else ()) + (("waitaof",) if waits else ())
+    counting = () if role in _OUTSIDE else COUNTING
+    mending = MENDING if role is Role.OPERATOR else ()
+    commands = (*COMMANDS, *counting, *mending, *(("waitaof",) if waits else ()))
     allowed = tuple(f"+{command}" for command in commands)
     return ("resetkeys", "resetchannels", *_patterns(namespace, role), "nocommands", *allowed)
 

@@ -4,7 +4,8 @@ A page is read from top to bottom. Its Python blocks share one namespace and one
 asyncio`. A `text` block is what the block before it prints; `...` stands for anything. Comments that a reader does not
 see say the rest: `file: NAME` (the next block is that file), `background: NAME` (the next command goes on running),
 `prints: NAME` (the next `text` block is what it prints meanwhile), `interrupt: NAME` (Ctrl-C), `types: TEXT` (what is
-typed at the next command), `ends: CODE` (with which it ends), `shown: REASON` (the next block is only looked at).
+typed at the next command), `ends: CODE` (with which it ends), `shown: REASON` (the next block is only looked at),
+`script: sh` (the next block is run whole by the shell; what it exports, later ones have). Port 8700 is a free one here.
 """
 
 import ast
@@ -13,8 +14,11 @@ import contextlib
 import doctest
 import inspect
 import io
+import shlex
 import signal
+import socket
 import subprocess
+import sys
 import types
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -27,8 +31,17 @@ from broker import AsyncBroker, Broker
 from broker.testing import wait_until
 from tests.docs import shell
 
-DIRECTIVES: Final = ("file", "background", "prints", "interrupt", "types", "ends", "shown")
+DIRECTIVES: Final = ("file", "background", "prints", "interrupt", "types", "ends", "shown", "script")
 SECONDS: Final = 60.0
+PORT: Final = "8700"
+"""Where pages have the gateway listen."""
+
+
+def free_port() -> str:
+    """A port that nobody listens on."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return str(one.getsockname()[1])
 
 
 def matches(expected: str, printed: str) -> bool:
@@ -69,6 +82,7 @@ class Reader:
         self._notes: dict[str, str] = {}
         self._printed: str | None = None
         self._running: dict[str, Background] = {}
+        self._port = free_port()
         self._loop = asyncio.Runner()
         self._document = Sybil([self._blocks, self._directives]).parse(page)
 
@@ -127,7 +141,12 @@ class Reader:
 
     def _block(self, example: Example) -> str | None:
         notes, self._notes = self._notes, {}
-        language, source = example.region.lexemes["language"], str(example.parsed)
+        language = example.region.lexemes["language"]
+        source = (
+            str(example.parsed)
+            .replace(f":{PORT}", f":{self._port}")
+            .replace(f"port {PORT}", f"port {self._port}")
+        )
         if language == "text":
             return self._compare(source, notes)
         self._printed = None
@@ -169,6 +188,8 @@ class Reader:
         faults = shell.faults(source, self._folder)
         if faults or "shown" in notes:
             return "\n".join(faults) or None
+        if "script" in notes:
+            return self._script(source)
         printed = []
         for words in shell.commands(source):
             if not shell.can_run(words):
@@ -188,3 +209,19 @@ class Reader:
             printed.append(done.stdout)
         self._printed = "".join(printed) if printed else None
         return None
+
+    def _script(self, source: str) -> str | None:
+        variables = self._folder / ".variables"
+        variables.touch()
+        tools = shlex.quote(str(Path(sys.executable).parent))
+        program = (
+            f"set -eu\n. ./{variables.name}\nPATH={tools}:$PATH\n{source}\nexport -p > {variables.name}\n"
+        )
+        done = subprocess.run(
+            ["sh", "-c", program], cwd=self._folder, env=self._env, capture_output=True, text=True, timeout=SECONDS,
+            check=False,
+        )  # fmt: skip
+        self._printed = done.stdout
+        return (
+            f"{source} ended with {done.returncode}: {done.stdout}{done.stderr}" if done.returncode else None
+        )

@@ -11,7 +11,7 @@ from typing import Any, Final
 from tests.docs.pages import ROOT
 
 RUNNABLE: Final = ("python", "broker")
-LOOKED_AT: Final = ("pip", "make", "docker", "redis-cli", "kill", "export", "git", "cd")
+LOOKED_AT: Final = ("pip", "curl", "make", "docker", "redis-cli", "kill", "export", "git", "cd")
 
 
 def commands(block: str) -> Iterator[list[str]]:

@@ -14,14 +14,16 @@ NAMESPACES = ("airline", "tutorial", "default", "studio")
 """The namespaces that pages use."""
 
 LIVE = tuple(
-    page
+    pytest.param(
+        page, id=name_of(page), marks=[pytest.mark.system] if "<!-- needs: curl -->" in text_of(page) else []
+    )
     for page in PAGES
     if not any(f"<!-- {kind}: " in text_of(page) for kind in ("adapter", "recipe"))
     and any(any(fences(text_of(page), kind)) for kind in ("python", "sh"))
 )
 
 
-@pytest.mark.parametrize("page", LIVE, ids=name_of)
+@pytest.mark.parametrize("page", LIVE)
 def test_the_page_runs(
     page: Path,
     server: RunningServer,

@@ -290,7 +290,7 @@ def test_rules_follow_the_table_of_key_names() -> None:
             ]
             access = "%R~" if (role, kind) == (Role.WORKER, "verdict") else "~"
             access = "&" if kind in ("settled", "stir", "wake") else access
-            private = role in (Role.WORKER, Role.DECIDER) and kind in ("credentials", "signing", "revoked")
+            private = role in (Role.WORKER, Role.DECIDER) and SEGMENTS[kind].startswith(":vault-")
             assert [pattern.partition("{")[0] for pattern in patterns] == ([] if private else [access])
 
 

@@ -14,9 +14,10 @@ from typing import Final, get_args
 
 from broker import errors, telemetry
 from broker.core import limits, outcomes, schema, settings, states
+from broker.gateway import GatewaySettings
 from broker.interop.agui import rules
 from broker.store import namespace, scripts
-from tests.tools import command_pages
+from tests.tools import command_pages, http_pages
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGES: Final = ROOT / "docs" / "reference"
@@ -262,6 +263,29 @@ def stream_rules() -> str:
     return table(("rule", "level", "what it says", "page of the specification"), rows)
 
 
+# HTTP --------------------------------------------------------------------------------------------------------------
+
+
+def routes() -> str:
+    """Every route of the HTTP interface."""
+    return table(("route", "scope", "takes", "gives", "what it does"), http_pages.route_rows())
+
+
+def bodies() -> str:
+    """Every body that is sent to it."""
+    return table(("body", "always", "where wanted"), http_pages.body_rows())
+
+
+def http_problems() -> str:
+    """What HTTP itself refuses."""
+    return table(("`code`", "HTTP", "what it says"), http_pages.problem_rows())
+
+
+def gateway_numbers() -> str:
+    """The numbers of a gateway."""
+    return table(("number", "usual", "what it is"), http_pages.number_rows(told(GatewaySettings)))
+
+
 PARTS: Final[dict[str, Callable[[], str]]] = {
     "run": machine(states.Record.RUN),
     "interrupt": machine(states.Record.INTERRUPT),
@@ -275,6 +299,10 @@ PARTS: Final[dict[str, Callable[[], str]]] = {
     "records": record_table,
     "commands": command_pages.commands,
     "stream-rules": stream_rules,
+    "http-routes": routes,
+    "http-bodies": bodies,
+    "http-problems": http_problems,
+    "http-numbers": gateway_numbers,
 }
 
 

@@ -6,9 +6,10 @@ Tokens that were taken back are a sorted set, by when they would have expired.
 """
 
 import hmac
+from datetime import datetime, timedelta
 from typing import Any
 
-from ...core.access import ApiKey, digest_of
+from ...core.access import ApiKey, Used, digest_of
 from ...core.fields import from_ms
 from ...core.signing import SigningKey
 from ..keys import Partition
@@ -99,3 +100,13 @@ def revoke(p: Partition, id: str, until: int, now: int) -> Read[None]:
 def is_revoked(p: Partition, id: str) -> Read[bool]:
     """Whether a token was taken back."""
     return Read((("ZSCORE", p.key("revoked"), id),), lambda replies: replies[0] is not None)
+
+
+def count_use(p: Partition, credential: str, now: datetime, within: timedelta) -> Read[Used]:
+    """Counts one more use of a credential in the present span. Two counters take turns, each gone before its next."""
+    span = max(1, round(within.total_seconds()))
+    at = int(now.timestamp())
+    left = span - at % span
+    key = p.key("rates", at // span % 2)
+    commands = (("HINCRBY", key, credential, 1), ("EXPIRE", key, left + span // 2))
+    return Read(commands, lambda replies: Used(int(replies[0]), left))
