@@ -9,7 +9,7 @@ from typing import Any, Self
 from ..core.answers import Answer, Cancel, Complete, Fail, Principal, PrincipalKind
 from ..core.diagnosis import Checked
 from ..core.entries import TOKEN, read_token
-from ..core.fleet import Fleet, PoolCount, WorkerInfo
+from ..core.fleet import Fleet
 from ..core.ids import bits_of, new_nonce, new_run_id, session_hash
 from ..core.limits import JSON, check_id, check_name, check_range
 from ..core.models import Interrupt, InterruptState
@@ -28,6 +28,7 @@ from ..store.scripts import Rendering
 from ..telemetry import Observer
 from .batches import Batch
 from .checking import MOST_CHECKED, Check, Walk
+from .fleet import fleet
 from .inbox import Inbox
 from .keys import Keys
 from .link import Link
@@ -314,27 +315,12 @@ class Broker:
         return self._link.fetch(reads.read_history(p, session, start, stop))
 
     def fleet(self) -> Fleet:
-        """What the namespace holds now: open, ready and dead, and the workers that say they are there."""
+        """What the namespace holds now: open, ready and dead, how long the oldest waits, and the workers there are.
+
+        It only reads, as much as there are queues, agents and kinds of question, however many runs there are.
+        """
         self._link.open()
-        open_, dead, workers = 0, 0, []
-        pools: dict[Pool, int] = {}
-        for p in self._link.space.all():
-            counts = self._link.fetch(reads.read_counts(p))
-            open_ += self._link.fetch(reads.read_open(p, counts.lists))
-            dead += counts.dead
-            for pool, ready in zip(
-                counts.pools, self._link.fetch(reads.read_ready(p, counts.pools)), strict=True
-            ):
-                pools[pool] = pools.get(pool, 0) + ready
-        found = self._link.fetch(reads.read_workers(self._link.space.partition(0)))
-        now, stale = self._link.server_now(), self._link.settings.lease * 2
-        for name, (at, record) in sorted(found.items()):
-            workers.append(WorkerInfo.read(name, at, record, now, stale))
-        rows = tuple(
-            PoolCount(queue=k.queue, agent=k.agent, build=k.build or None, ready=n)
-            for k, n in sorted(pools.items(), key=str)
-        )
-        return Fleet(namespace=self.namespace, open=open_, dead=dead, pools=rows, workers=tuple(workers))
+        return fleet(self._link)
 
     def check(
         self, *, within: timedelta | None = None, cursor: str | None = None, limit: int = 10_000

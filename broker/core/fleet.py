@@ -40,25 +40,33 @@ class WorkerInfo(Model):
 
 
 class PoolCount(Model):
-    """How many runs of one pool are ready."""
+    """How many runs of one pool are ready, and since when the one is that is taken next.
 
-    SHOWN: ClassVar[tuple[str, ...]] = ("queue", "agent", "build", "ready")
+    `since` is when its last question was answered or it was started; it may have been given back since.
+    """
+
+    SHOWN: ClassVar[tuple[str, ...]] = ("queue", "agent", "build", "ready", "since")
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"ready"})
 
     queue: Name
     agent: Name
     build: Name | None = None
     ready: StrictInt = 0
+    since: Instant | None = None
 
 
 class Fleet(Model):
-    """What a namespace holds: open interrupts, ready and dead runs, workers."""
+    """What a namespace holds: open interrupts, ready and dead runs, workers.
 
-    SHOWN: ClassVar[tuple[str, ...]] = ("namespace", "open", "dead", "pools", "workers")
+    `oldest` is when the open interrupt that has waited longest was asked.
+    """
+
+    SHOWN: ClassVar[tuple[str, ...]] = ("namespace", "open", "oldest", "dead", "pools", "workers")
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"open", "dead", "pools", "workers"})
 
     namespace: Name
     open: StrictInt = 0
+    oldest: Instant | None = None
     dead: StrictInt = 0
     pools: tuple[PoolCount, ...] = ()
     workers: tuple[WorkerInfo, ...] = ()

@@ -8,11 +8,14 @@ from importlib.metadata import version
 from fastapi import Depends, FastAPI
 
 from .._async.client import AsyncBroker
+from ..telemetry import Tracer
 from .identity import Identify, guard, keys_of, tokens_of
 from .limits import BodyLimit
+from .metrics import Metrics
 from .openapi import describe
 from .problems import install
-from .routes import completions, fleet, health, interrupts, runs
+from .requests import Requests
+from .routes import completions, fleet, health, interrupts, metrics, runs
 from .settings import GatewaySettings
 
 ROUTERS = (
@@ -49,6 +52,18 @@ def create_app(
     install(app)
     describe(app)
     app.add_middleware(BodyLimit, most=app.state.settings.max_body)
-    for router in ROUTERS:
+    _watch(app, broker)
+    for router in (*ROUTERS, metrics.metrics_route(public=app.state.settings.public_metrics)):
         app.include_router(router)
     return app
+
+
+def _watch(app: FastAPI, broker: AsyncBroker) -> None:
+    """Counts, logs and traces what the application does."""
+    app.state.metrics = Metrics(broker, app.state.settings.metrics_seconds)
+
+    def tracer() -> Tracer | None:
+        observer = broker._link.observer  # noqa: SLF001 - the same house
+        return observer if isinstance(observer, Tracer) else None
+
+    app.add_middleware(Requests, meter=app.state.metrics.meter, tracer=tracer)

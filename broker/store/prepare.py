@@ -208,7 +208,8 @@ def said(
     wrong = validate_answer(record.interrupt, answer)
     if wrong is not None:
         return wrong
-    return verdict_of(record.interrupt, record.id, answer, by, op=op, seen=seen)
+    found = verdict_of(record.interrupt, record.id, answer, by, op=op, seen=seen)
+    return found._replace(asked_at=record.opened_at.timestamp(), traceparent=record.interrupt.traceparent)
 
 
 def with_siblings(a: Address, others: Sequence[Address]) -> Address:
