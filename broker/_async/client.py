@@ -218,11 +218,12 @@ class AsyncBroker:
         if replace:
             at = await self._link.fetch(address.read_run_address(p, place.run))
             old = await self._link.fetch(address.read_addresses(p, [one.interrupt for one in at.interrupts]))
-        pause = prepare.pause(
-            self._link.namespace, place, seq, state or InterruptState(), interrupts, self._link.settings, mode=mode,
-            instead=replace, not_after=await self._link.not_after(),
-        )  # fmt: skip
-        return await suspend(self._link, p, pause, old)
+        with self._link.span("broker.suspend", run=place.run, session=session) as traceparent:
+            pause = prepare.pause(
+                self._link.namespace, place, seq, state or InterruptState(), interrupts, self._link.settings,
+                mode=mode, instead=replace, not_after=await self._link.not_after(), traceparent=traceparent,
+            )  # fmt: skip
+            return await suspend(self._link, p, pause, old)
 
     async def _place(
         self, agent: str, value: Any, session: str, *, key: str | None, queue: str, build: str | None,

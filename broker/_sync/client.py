@@ -219,11 +219,12 @@ class Broker:
         if replace:
             at = self._link.fetch(address.read_run_address(p, place.run))
             old = self._link.fetch(address.read_addresses(p, [one.interrupt for one in at.interrupts]))
-        pause = prepare.pause(
-            self._link.namespace, place, seq, state or InterruptState(), interrupts, self._link.settings, mode=mode,
-            instead=replace, not_after=self._link.not_after(),
-        )  # fmt: skip
-        return suspend(self._link, p, pause, old)
+        with self._link.span("broker.suspend", run=place.run, session=session) as traceparent:
+            pause = prepare.pause(
+                self._link.namespace, place, seq, state or InterruptState(), interrupts, self._link.settings,
+                mode=mode, instead=replace, not_after=self._link.not_after(), traceparent=traceparent,
+            )  # fmt: skip
+            return suspend(self._link, p, pause, old)
 
     def _place(
         self, agent: str, value: Any, session: str, *, key: str | None, queue: str, build: str | None,

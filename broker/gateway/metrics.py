@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from time import monotonic
 from typing import Final
 
@@ -64,9 +64,9 @@ class Metrics:
                 fleet = await self._broker.fleet()
         except (BrokerError, TimeoutError) as fault:
             log.warning("the levels cannot be read: %s", getattr(fault, "code", "timeout"))
-            return _written([(UP, (), 0.0)])
+            return _written((UP,), [(UP, (), 0.0)])
         now_ms = self._broker._link.server_now() // 1000  # noqa: SLF001 - the same house
-        return _written([(UP, (), 1.0), *levels(fleet, now_ms)])
+        return _written(GAUGES, [(UP, (), 1.0), *levels(fleet, now_ms)])
 
 
 def levels(fleet: Fleet, now_ms: int) -> Iterator[Level]:
@@ -92,10 +92,9 @@ def levels(fleet: Fleet, now_ms: int) -> Iterator[Level]:
     yield from ((WORKERS, (queue,), count) for queue, count in alive.items())
 
 
-def _written(found: list[Level]) -> bytes:
+def _written(told: Sequence[Metric], found: list[Level]) -> bytes:
     registry = CollectorRegistry()
-    told = {metric for metric, _, _ in found}
-    gauges = {one: Gauge(one.name, one.says, one.labels, registry=registry) for one in GAUGES if one in told}
+    gauges = {one: Gauge(one.name, one.says, one.labels, registry=registry) for one in told}
     for metric, labels, value in found:
         (gauges[metric].labels(*labels) if labels else gauges[metric]).set(max(value, 0.0))
     return generate_latest(registry)

@@ -44,7 +44,7 @@ OLDEST = Metric("broker_oldest_open_seconds", Sort.GAUGE, "Age of the open inter
 READY = Metric(
     "broker_ready_runs", Sort.GAUGE, "Runs that are ready and that no worker has taken", ("queue", "agent")
 )
-BACKLOG = Metric("broker_backlog_age_seconds", Sort.GAUGE, "For how long the run of a queue that is next has been ready, "
+BACKLOG = Metric("broker_backlog_age_seconds", Sort.GAUGE, "How long the run of a queue that is next has been ready, "
                  "0 where none is", ("queue",), "s")  # fmt: skip
 LEASES = Metric(
     "broker_leased_runs", Sort.GAUGE, "Runs that living workers hold, as they last said", ("queue",)
@@ -72,7 +72,7 @@ OPERATION_SECONDS = Metric("broker_operation_seconds", Sort.HISTOGRAM, "How long
 
 REQUESTS = Metric("broker_http_requests_total", Sort.COUNTER, "Requests that this gateway has answered",
                   ("method", "route", "status"))  # fmt: skip
-REQUEST_SECONDS = Metric("broker_http_request_seconds", Sort.HISTOGRAM, "How long requests to this gateway took, to the "
+REQUEST_SECONDS = Metric("broker_http_request_seconds", Sort.HISTOGRAM, "How long requests to this gateway took to the "
                          "last byte; streams of events are not counted", ("method", "route"), "s", CALLS)  # fmt: skip
 IN_FLIGHT = Metric("broker_http_requests_in_flight", Sort.GAUGE, "Requests that this gateway is answering now, open "
                    "streams of events among them")  # fmt: skip

@@ -1,4 +1,4 @@
-"""What Prometheus scrapes. It tells names of queues and agents, so it wants a key, unless the settings say otherwise."""
+"""What Prometheus scrapes. It names queues and agents, so it wants a key, unless the settings say otherwise."""
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response

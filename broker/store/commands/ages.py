@@ -1,4 +1,4 @@
-"""How long the first of each list has waited: two rounds of reads, as long as there are lists and pools, and no more."""
+"""How long the first of each list has waited: a few rounds of reads, bounded by the lists and pools."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from .values import Arg, Read, readable, text
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """The open interrupt that was asked first, and the run of each pool that is taken next; empty where there is none."""
+    """The open interrupt that was asked first, and the run of each pool that is taken next; empty for none."""
 
     interrupt: str
     runs: tuple[str, ...]
