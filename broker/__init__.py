@@ -39,7 +39,7 @@ from .core.durability import Durability
 from .core.fleet import Fleet, PoolCount, WorkerInfo
 from .core.kinds import ApprovalPending, Custom, InterruptionKind, Phase, ScheduledPause, UnknownKind
 from .core.limits import Limits
-from .core.models import Action, Audience, Interrupt, InterruptState, OnExpiry, PendingToolCall
+from .core.models import Action, Audience, Interrupt, InterruptState, OnExpiry, OnMissed, PendingToolCall
 from .core.outcomes import (
     Accepted,
     AlreadyDecided,
@@ -153,6 +153,7 @@ __all__ = [
     "NotDurable",
     "NotPermitted",
     "OnExpiry",
+    "OnMissed",
     "OutOfMemory",
     "Outcome",
     "Page",

@@ -12,6 +12,7 @@ from ..core.outcomes import Invalid, Outcome
 from ..core.pages import Filters, Page
 from ..core.records import InterruptRecord, Resolution
 from ..core.states import Mode, Settlement
+from ..core.tokens import About
 from ..errors import InvalidInput, UnknownId
 from ..store import prepare
 from ..store.commands import address, answers, reads
@@ -239,6 +240,21 @@ class Inbox:
         if p is None:
             raise UnknownId("interrupt", interrupt_id)
         return p
+
+    async def _job(self, about: About) -> tuple[Partition, Address | None]:
+        """Where the interrupt of a job lies, with what ends along with it; None where nobody waits for it (yet)."""
+        session, call = about.session_id or "", about.call_id or ""
+        ids: tuple[str, ...] = (about.interrupt_id or "",)
+        if about.interrupt_id is not None:
+            p = await self._partition("interrupt_id", about.interrupt_id)
+        else:
+            await self._link.open()
+            p = self._link.space.of_session(session)
+            ids = await self._link.fetch(address.read_aliases(p, session, call))
+        for at in reversed(await self._link.fetch(address.read_addresses(p, ids))):
+            if about.interrupt_id or (at.run == about.run_id and at.audience == Audience.COMPLETIONS):
+                return p, await self._with_siblings(p, at)
+        return p, None
 
     async def _call(self, p: Partition, a: CallAddress) -> tuple[CallAddress, InterruptRecord | None]:
         """The address of a call with all that its id has stood for, and the question that is meant, if it was asked."""

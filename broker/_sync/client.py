@@ -6,22 +6,20 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any, Self
 
-from ..core.answers import Answer, Cancel, Complete, Fail, Principal, PrincipalKind
+from ..core.answers import Cancel, Principal
 from ..core.diagnosis import Checked
-from ..core.entries import TOKEN, read_token
 from ..core.fleet import Fleet
 from ..core.ids import bits_of, new_nonce, new_run_id, session_hash
 from ..core.limits import JSON, check_id, check_name, check_range
 from ..core.models import Interrupt, InterruptState
-from ..core.outcomes import Accepted, Outcome, Replayed, Unknown
+from ..core.outcomes import Accepted, Outcome, Replayed
 from ..core.records import HistoryEntry, Resolution, RunRecord
 from ..core.settings import Settings
 from ..core.states import Mode
-from ..core.tokens import PREFIX
 from ..embedded import resolve
 from ..errors import InvalidInput, Refused
 from ..store import prepare
-from ..store.commands import address, entries, reads, runs
+from ..store.commands import address, reads, runs
 from ..store.connect import Options
 from ..store.keys import Pool
 from ..store.scripts import Rendering
@@ -30,15 +28,16 @@ from .batches import Batch
 from .checking import MOST_CHECKED, Check, Walk
 from .fleet import fleet
 from .inbox import Inbox
+from .jobs import Jobs
 from .keys import Keys
 from .link import Link
 from .run import Run, suspend
 from .runs import Dead, Queue, Runs, held
 from .signing import Signing
-from .tokens import Purpose, Tokens
+from .tokens import Tokens
 
 
-class Broker:
+class Broker(Jobs):
     """The pauses of one namespace: `with Broker(url, namespace="airline") as broker: ...`.
 
     `url` is redis://, rediss:// or unix://; without one it is `BROKER_URL`, else the embedded server of this user. A
@@ -67,7 +66,7 @@ class Broker:
         if url is not None and client is not None:
             raise InvalidInput("client", "is given beside url", "one of the two")
         source = client if client is not None else resolve(url)
-        self._link = Link(
+        self._link: Link = Link(
             source,
             namespace,
             settings,
@@ -251,40 +250,6 @@ class Broker:
             yield run
 
     # Answers ---------------------------------------------------------------------------------------------------
-
-    def complete(
-        self, to: str, value: JSON, *, by: Principal | None = None, op: str | None = None
-    ) -> Outcome:
-        """What became of the result of a job done elsewhere, by interrupt id or token: never by the job's own handle.
-
-        The token that its call was given, and one that `tokens.create` made for the call, work from before the job is
-        started: a result that comes before the run has paused is kept. Safe to repeat; see `Inbox.answer`. Raises
-        `Untrusted` for a token made here that does not count.
-        """
-        return self._said(to, Complete(value=value), by, op)
-
-    def fail(self, to: str, error: str, *, by: Principal | None = None, op: str | None = None) -> Outcome:
-        """What became of the failure of a job done elsewhere, by interrupt id or token; as `complete`."""
-        return self._said(to, Fail(error=error), by, op)
-
-    def _said(self, to: str, answer: Answer, by: Principal | None, op: str | None) -> Outcome:
-        if to.startswith(PREFIX):
-            token = self.tokens.verify(to, Purpose.COMPLETE)
-            about, who = token.about, by or token.principal
-            if about.interrupt_id is not None:
-                return self.inbox.answer(about.interrupt_id, answer, by=who, op=op)
-            session, run, entry = about.session_id or "", about.run_id or "", about.call_id or ""
-            return self.inbox._answer_call(session, entry, answer, run, None, who, None, op)  # noqa: SLF001
-        if not to.startswith(TOKEN):
-            return self.inbox.answer(to, answer, by=by, op=op)
-        session, run, entry = read_token(to)
-        self._link.open()
-        p = self._link.space.of_session(session)
-        if self._link.fetch(entries.read_token(p, run, entry)) != to:
-            return Unknown(id=entry)
-        who = by or self._link.by or Principal(id=f"token:{entry}"[:256], kind=PrincipalKind.SERVICE)
-        # Whichever pause asks about it: a call has one token, and one end.
-        return self.inbox._answer_call(session, entry, answer, run, None, who, None, op)  # noqa: SLF001
 
     def cancel(self, interrupt_id: str, reason: str | None = None, *, by: Principal | None = None) -> Outcome:
         """What became of saying that nobody is going to answer; not a rejection. Safe to repeat."""

@@ -1,6 +1,7 @@
 """`serve`: the HTTP gateway of a namespace. `keys`: who may use it. `signing`: what its tokens are signed with."""
 
 from datetime import timedelta
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from ..core.answers import Principal, PrincipalKind
 from ..core.fields import to_ms
 from ..core.limits import JSON
 from ..core.signing import SigningKey
+from ..telemetry import Observer
 from .given import read_span
 from .invocation import Invocation
 from .provider import JwtAudience, JwtClaim, JwtIssuer, JwtKeys, JwtRole, provider
@@ -21,6 +23,13 @@ Who = Annotated[
 ]
 
 
+class Form(StrEnum):
+    """How the log of a gateway is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 Key = Annotated[str, typer.Argument(metavar="KEY", help="A key's id, as listed.", show_default=False)]
 
 
@@ -29,6 +38,27 @@ async def serve(
     *,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port to listen on.")] = 8700,
+    max_body: Annotated[int, typer.Option(help="The largest body of a request, in bytes.")] = 1024 * 1024,
+    request_seconds: Annotated[float, typer.Option(help="How long a request may take, in seconds.")] = 30.0,
+    requests_per_minute: Annotated[
+        int,
+        typer.Option(
+            help="How many requests one credential may send, at all gateways together; 0: any number."
+        ),
+    ] = 1200,
+    log: Annotated[Form, typer.Option(help="How the log is written, to standard error.")] = Form.TEXT,
+    public_metrics: Annotated[
+        bool, typer.Option("--public-metrics", help="/metrics is for everybody; else for keys that may read.")
+    ] = False,
+    notice: Annotated[
+        float,
+        typer.Option(help="Seconds between SIGTERM and the end of new requests; /readyz says 503 in them."),
+    ] = 2.0,
+    drain: Annotated[float, typer.Option(help="Seconds that open requests then have to end.")] = 20.0,
+    telemetry: Annotated[
+        bool,
+        typer.Option("--telemetry", help="Traces and counts for OpenTelemetry, by the process's providers."),
+    ] = False,
     jwt_issuer: JwtIssuer = None,
     jwt_audience: JwtAudience = None,
     jwt_keys: JwtKeys = None,
@@ -36,17 +66,25 @@ async def serve(
     jwt_claim: JwtClaim = "groups",
 ) -> None:
     """Serves the HTTP gateway with its inbox."""
-    import uvicorn  # noqa: PLC0415 - needs the extra
+    from ..gateway import GatewaySettings, create_app, logs, server  # noqa: PLC0415 - needs the extra
 
-    from ..gateway import create_app  # noqa: PLC0415 - needs the extra
-
+    numbers = GatewaySettings(
+        max_body, request_seconds, requests_per_minute, public_metrics=public_metrics,
+        notice_seconds=notice, drain_seconds=drain,
+    )  # fmt: skip
     known = provider(jwt_issuer, jwt_audience, jwt_keys, jwt_role or (), jwt_claim)
-    async with cli.broker(create=True) as broker:
-        config = uvicorn.Config(
-            create_app(broker, identify=known), host=host, port=port, log_level="warning", server_header=False
-        )
-        cli.screen.say(Text(f"Serving namespace {broker.namespace} on http://{host}:{port}", style=GOOD))
-        await uvicorn.Server(config).serve()
+    observer = _observer() if telemetry else None
+    with logs.written(as_json=log is Form.JSON):
+        async with cli.broker(create=True, observer=observer) as broker:
+            app = create_app(broker, settings=numbers, identify=known)
+            cli.screen.say(Text(f"Serving namespace {broker.namespace} on http://{host}:{port}", style=GOOD))
+            await server.serve(app, host, port)
+
+
+def _observer() -> Observer:
+    from ..telemetry.otel import OpenTelemetry  # noqa: PLC0415 - needs the extra
+
+    return OpenTelemetry()
 
 
 async def keys_create(

@@ -121,7 +121,7 @@ class NewKey(Model):
 class Used(NamedTuple):
     """How often a credential was used in the present span, this use included, and when the span ends."""
 
-    count: int
+    times: int
     seconds_left: int
 
 

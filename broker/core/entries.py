@@ -26,6 +26,8 @@ from .states import Settlement
 SAID = 2000
 """Most characters of an error's text that are kept."""
 SECRET_BYTES = 16
+MISSED = "heartbeat"
+"""Why a call expired whose job did not tell in time that it still runs."""
 TOKEN = "tok_"  # noqa: S105 - a prefix
 
 
@@ -97,7 +99,8 @@ def _ended(ended: Resolution, who: str, after: str) -> Failure:
     said = f": {reason}" if reason else ""
     match ended.state:
         case Settlement.EXPIRED:
-            return Failure(kind="expired", text=f"Nobody answered in time. {after}")
+            why = "It missed a heartbeat." if ended.reason == MISSED else "Nobody answered in time."
+            return Failure(kind="expired", text=f"{why} {after}")
         case Settlement.CANCELLED:
             return Failure(kind="cancelled", text=f"Given up by {who}{said}. {after}")
         case Settlement.WITHDRAWN:

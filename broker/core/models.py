@@ -28,6 +28,15 @@ class OnExpiry(OpenWord):
     """The interrupt's `default_answer` is written as the verdict."""
 
 
+class OnMissed(OpenWord):
+    """What happens when a job misses a heartbeat."""
+
+    FAIL = "fail"
+    """The interrupt ends as expired, and the call with it."""
+    RING = "ring"
+    """The bell of those who complete jobs is rung again, at each span that passes; the interrupt stays open."""
+
+
 class Audience(OpenWord):
     """The consumer group an interrupt is for: those who decide, or those who complete work done elsewhere."""
 
@@ -96,7 +105,9 @@ class Interrupt(Model):
     extra `schema`). Unset `offers`, `on_expiry` and `audience` follow from the kind: see `offered`, `at_expiry` and
     `addressed_to`.
     `expires_in` is a timedelta, None for never, or the namespace's default (24 h); `expires_at` excludes it. Time is
-    the server's. `agent`, `build`, `priority`, `epoch` and `protocol_ids` are the run's; the broker fills them in.
+    the server's. With a `heartbeat` the job of a completion has to tell that often that it runs, from the pause on;
+    `on_missed` says what happens when it does not (default: it fails). `agent`, `build`, `priority`, `epoch` and
+    `protocol_ids` are the run's; the broker fills them in.
     """
 
     SHOWN: ClassVar[tuple[str, ...]] = (
@@ -122,6 +133,8 @@ class Interrupt(Model):
     arguments_schema: JsonObject | None = None
     expires_in: Span | Literal["default"] | None = "default"
     expires_at: Instant | None = None
+    heartbeat: Span | None = None
+    on_missed: OnMissed | None = None
     offers: tuple[AnswerKind, ...] | None = None
     on_expiry: OnExpiry | None = None
     default_answer: InstanceOf[Answer] | None = None
@@ -156,6 +169,7 @@ class Interrupt(Model):
             raise InvalidInput("expires_at", "is given beside expires_in", "one of the two")
         if isinstance(self.expires_in, timedelta) and self.expires_in <= timedelta():
             raise InvalidInput("expires_in", "is not positive", "a timedelta above zero, or None for never")
+        self._check_heartbeat()
         if self.offers == ():
             raise InvalidInput("offers", "is empty", "at least one answer, or None for those of the kind")
         if (self.on_expiry is OnExpiry.DEFAULT) != (self.default_answer is not None):
@@ -164,6 +178,20 @@ class Interrupt(Model):
             )
         if self.default_answer is not None and self.default_answer.kind not in self.offered:
             raise InvalidInput("default_answer", "is not among the offers", ", ".join(self.offered))
+
+    def _check_heartbeat(self) -> None:
+        if self.on_missed is not None and self.heartbeat is None:
+            raise InvalidInput("on_missed", "is given without heartbeat", "both, or no on_missed")
+        if self.heartbeat is None:
+            return
+        if self.heartbeat <= timedelta():
+            raise InvalidInput(
+                "heartbeat", "is not positive", "a timedelta above zero, or None for no heartbeats"
+            )
+        if self.audience is not Audience.COMPLETIONS or self.on_expiry is OnExpiry.DEFAULT:
+            raise InvalidInput(
+                "heartbeat", "is for jobs done elsewhere", "a completion, without a default answer"
+            )
 
     @classmethod
     def approval(cls, action: Action, call_id: str, **rest: JSON) -> Self:

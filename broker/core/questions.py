@@ -18,7 +18,10 @@ def approval(tool: Tool, action: Action, call: str) -> Interrupt:
 
 def completion(tool: Tool, action: Action, call: str, handle: JSON) -> Interrupt:
     """How did the job end that this call started?"""
-    return Interrupt.completion(action, call, handle, expires_in=tool.completes_in, labels=tool.labels)
+    return Interrupt.completion(
+        action, call, handle, expires_in=tool.completes_in, labels=tool.labels, heartbeat=tool.heartbeat,
+        on_missed=tool.on_missed,
+    )  # fmt: skip
 
 
 def doubt(tool: Tool, action: Action, call: str, attempt: int) -> Interrupt:

@@ -59,6 +59,8 @@ class InterruptRecord(Model):
     state: Settlement
     opened_at: Instant
     deadline: Instant | None = None
+    heartbeat_by: Instant | None = None
+    """Until when its job has to tell that it still runs, where the interrupt asks for heartbeats."""
     interrupt: Interrupt = Field(default_factory=lambda: UNREADABLE)
     digest: str
     resolution: Resolution | None = None

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from ..errors import InvalidInput, NotACall
 from .answers import AnswerKind
 from .limits import JSON, check_id
-from .models import OnExpiry
+from .models import OnExpiry, OnMissed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,6 +49,8 @@ class Tool:
     on_expiry: OnExpiry | None = None
     message: str | Callable[..., str] | None = None
     completes_in: timedelta | Literal["default"] | None = "default"
+    heartbeat: timedelta | None = None
+    on_missed: OnMissed | None = None
     on_doubt: Doubt = Doubt.AGAIN
     verify: Callable[[str], Any] | None = None
     timeout: timedelta | None = None
@@ -203,6 +205,8 @@ def long_running(function: F, /) -> F: ...
 def long_running(
     *,
     expires_in: timedelta | Literal["default"] | None = "default",
+    heartbeat: timedelta | None = None,
+    on_missed: OnMissed | None = None,
     on_doubt: Doubt = Doubt.AGAIN,
     verify: Callable[[str], Any] | None = None,
     timeout: timedelta | None = None,
@@ -217,7 +221,8 @@ def long_running(
     """The function as a tool that starts a job elsewhere and returns `Pending`; its result comes by token.
 
     The run waits without a worker. Without a completion within `expires_in` (default: the namespace's, 24 h) the call
-    fails.
+    fails. With a `heartbeat` the job has to tell that often that it still runs (`broker.heartbeat(token)`), from the
+    pause on; one that misses it fails, or is rung for with `on_missed=OnMissed.RING`.
     """
     return _decorator(function, long_running=True, completes_in=expires_in, **said)
 

@@ -10,7 +10,7 @@ from fastapi import Depends, FastAPI
 from .._async.client import AsyncBroker
 from ..telemetry import Tracer
 from .identity import Identify, guard, keys_of, tokens_of
-from .limits import BodyLimit
+from .limits import BodyLimit, Heads
 from .metrics import Metrics
 from .openapi import describe
 from .problems import install
@@ -19,8 +19,8 @@ from .routes import completions, fleet, health, interrupts, metrics, runs
 from .settings import GatewaySettings
 
 ROUTERS = (
-    health.router, interrupts.router, interrupts.answers, completions.router, runs.router, runs.sessions,
-    fleet.router, fleet.dead, fleet.keys,
+    health.router, interrupts.router, interrupts.answers, completions.router, completions.heartbeats, runs.router,
+    runs.sessions, fleet.router, fleet.dead, fleet.keys,
 )  # fmt: skip
 
 
@@ -49,9 +49,11 @@ def create_app(
     app.state.settings = settings or GatewaySettings()
     app.state.identifies = (keys_of(broker), tokens_of(broker), *identify)
     app.state.refusals = Counter()
+    app.state.drains = False
     install(app)
     describe(app)
     app.add_middleware(BodyLimit, most=app.state.settings.max_body)
+    app.add_middleware(Heads)
     _watch(app, broker)
     for router in (*ROUTERS, metrics.metrics_route(public=app.state.settings.public_metrics)):
         app.include_router(router)

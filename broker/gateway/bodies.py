@@ -16,6 +16,7 @@ from ..errors import InvalidInput
 M = TypeVar("M", bound=Model)
 
 MOST_ANSWERS: Final = 500
+DAY_MS: Final = 24 * 60 * 60 * 1000
 
 
 class AnswerBody(Model):
@@ -37,10 +38,13 @@ class BatchBody(Model):
 
     answers: tuple[BatchItem, ...]
 
-    def items(self) -> list[AnswerTo]:
-        """The answers as the broker takes them. Raises `InvalidInput` for too many."""
+    def items(self, op: str | None) -> list[AnswerTo]:
+        """The answers as the broker takes them; `op` is the operation of those that name none.
+
+        Raises `InvalidInput` for too many.
+        """
         check_count("answers", len(self.answers), MOST_ANSWERS)
-        return [AnswerTo(one.interrupt_id, one.answer, one.seen, one.op) for one in self.answers]
+        return [AnswerTo(one.interrupt_id, one.answer, one.seen, one.op or op) for one in self.answers]
 
 
 class CompleteBody(Model):
@@ -60,6 +64,12 @@ class FailBody(Model):
     to: Text | None = None
     error: Text
     op: Id | None = None
+
+
+class HeartbeatBody(Model):
+    """That a job done elsewhere still runs; `to` as in `CompleteBody`."""
+
+    to: Text | None = None
 
 
 class StartBody(Model):
@@ -103,6 +113,12 @@ class KeyBody(Model):
     note: Text | None = None
 
 
+class RotateBody(Model):
+    """A new key in the place of another, which counts for `overlap_ms` more; a day unless it is said."""
+
+    overlap_ms: StrictInt = Field(default=DAY_MS, ge=0, le=365 * DAY_MS)
+
+
 class InterruptPage(Model):
     """One page of open interrupts; `cursor` goes on from here, absent at the end."""
 
@@ -125,7 +141,8 @@ class HistoryPage(Model):
 
 
 REQUESTS: Final = (
-    AnswerBody, BatchItem, BatchBody, CompleteBody, FailBody, StartBody, WithdrawBody, RequeueBody, KeyBody,
+    AnswerBody, BatchItem, BatchBody, CompleteBody, FailBody, HeartbeatBody, StartBody, WithdrawBody, RequeueBody,
+    KeyBody, RotateBody,
 )  # fmt: skip
 LISTS: Final = (InterruptPage, RunList, HistoryPage)
 

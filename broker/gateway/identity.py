@@ -16,7 +16,7 @@ from ..core.tokens import PREFIX as TOKEN
 from ..core.tokens import Token
 from ..errors import Untrusted
 
-log = logging.getLogger("broker.gateway")
+log: logging.Logger = logging.getLogger("broker.gateway")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -155,8 +155,10 @@ async def _spend(request: Request, caller: Caller) -> None:
     most = request.app.state.settings.requests_per_minute
     if most and caller.credential:
         used = await request.app.state.broker.keys.count(caller.credential)
-        if used.count > most:
-            headers = {"Retry-After": str(used.seconds_left)}
+        if used.times > most:
+            left = used.seconds_left
+            policy, now = f'"requests";q={most};w=60', f'"requests";r=0;t={left}'
+            headers = {"Retry-After": str(left), "RateLimit-Policy": policy, "RateLimit": now}
             raise HTTPException(429, f"More than {most} requests of this credential in a minute", headers)
 
 

@@ -61,6 +61,36 @@ class BodyLimit:
                 await Problem(413, "too_large", detail, allowed=str(self._most))(scope, receive, send)
 
 
+class Heads:
+    """Answers HEAD as GET is answered, without the body: what would go on for ever ends after its headers."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+        begun, asked = asyncio.Event(), False
+
+        async def nothing() -> Message:
+            nonlocal asked
+            if not asked:
+                asked = True
+                return {"type": "http.request", "body": b"", "more_body": False}
+            await begun.wait()
+            return {"type": "http.disconnect"}
+
+        async def head(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await send(message)
+                await send({"type": "http.response.body", "body": b""})
+                begun.set()
+
+        await self._app({**scope, "method": "GET"}, nothing, head)
+
+
 class Timed(APIRoute):
     """A route whose requests end: after so many seconds the caller is told, and repeats."""
 

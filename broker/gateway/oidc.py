@@ -22,7 +22,7 @@ from ..core.limits import LIMITS
 from ..errors import InvalidInput
 from .identity import Caller, Identify, bearer, unauthenticated
 
-log = logging.getLogger("broker.gateway")
+log: logging.Logger = logging.getLogger("broker.gateway")
 
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 KEPT: Final = 300.0

@@ -104,7 +104,7 @@ def describe(app: FastAPI) -> None:
             app.openapi_schema = _drawn(app)
         return app.openapi_schema
 
-    app.openapi = openapi  # type: ignore[method-assign] - FastAPI's own way to extend it
+    app.openapi = openapi  # type: ignore[method-assign]
 
 
 def _drawn(app: FastAPI) -> dict[str, Any]:

@@ -46,11 +46,11 @@ SEGMENTS: Final[dict[str, str]] = {
     "dead": ":dead",
     "unknown": ":unknown",
     "counter": ":counter",
-    # who may use the namespace from outside, in its first partition
-    "credentials": ":credentials",
-    "signing": ":signing",
-    "revoked": ":revoked",
-    "rates": ":rates:",
+    # who may use the namespace from outside, in its first partition (patterns for workers leave out what begins with v)
+    "credentials": ":vault-credentials",
+    "signing": ":vault-signing",
+    "revoked": ":vault-revoked",
+    "rates": ":vault-rates:",
     # what a confirmed call writes before it waits for the disk
     "touch": ":touch",
     # settings of the namespace, under a tag of its own

@@ -13,7 +13,7 @@ from ..core.digest import changed_paths, content_digest
 from ..core.ids import SEPARATOR, interrupt_id
 from ..core.kinds import ScheduledPause
 from ..core.limits import check_id, check_json
-from ..core.models import InputRecord, Interrupt, InterruptState, OnExpiry
+from ..core.models import InputRecord, Interrupt, InterruptState, OnExpiry, OnMissed
 from ..core.outcomes import Invalid
 from ..core.policy import approved_digest, check_suspension, expiry, validate_answer
 from ..core.records import InterruptRecord
@@ -127,6 +127,8 @@ def _question(namespace: str, place: Place, seq: int, n: int, one: Interrupt, se
         tool=one.action.tool if one.action else "", call=one.call_id or "",
         action=one.action.digest if one.action else "", labels=" ".join(one.labels),
         label=one.kind.label if isinstance(one.kind, ScheduledPause) else "",
+        beat=str(one.heartbeat // timedelta(microseconds=1)) if one.heartbeat else "",
+        missed=(one.on_missed or OnMissed.FAIL).value if one.heartbeat else "",
         early="" if one.response_schema is not None or AnswerKind.EDIT in one.offered else "*", default=default,
     )  # fmt: skip
 

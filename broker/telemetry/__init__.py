@@ -24,6 +24,7 @@ CATALOGUE: Final[dict[str, str]] = {
     "finish": "a run is closed with its result",
     "hand": "a ready run is handed to a job of another system",
     "handle": "what a long-running call returned at its start is recorded",
+    "heartbeat": "a job done elsewhere tells that it still runs",
     "lease": "a ready run is leased",
     "move": "a run is taken to another queue",
     "namespace": "the settings of a namespace are read, or written where it is new",

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from ..store.connect import Options, sync_client
 
-MAY_EXPIRE: Final = frozenset({":sweeper", ":rates:0", ":rates:1"})
+MAY_EXPIRE: Final = frozenset({":sweeper", ":vault-rates:0", ":vault-rates:1"})
 """Keys, by what follows the hash tag, that may carry a time to live: the sweeper's lease, and counters of rates."""
 
 _LIFETIMES: Final = (

@@ -21,6 +21,7 @@ from broker import (
     Sweeper,
     Worker,
 )
+from broker.core.access import ApiRole
 from broker.store.keys import SEGMENTS
 from broker.testing import ServerProcess
 from tests.docs.pages import text_of
@@ -40,12 +41,44 @@ def roles(start_server: Callable[..., ServerProcess]) -> Roles:
     return lambda role: f"redis://airline-{role}:{role}-password@{place}"
 
 
-def test_the_page_names_the_three_users() -> None:
-    assert [line.split()[0] for line in USERS] == ["airline-worker", "airline-decider", "default"]
+def test_the_page_names_the_users() -> None:
+    assert [line.split()[0] for line in USERS] == [
+        "airline-worker",
+        "airline-decider",
+        "airline-gateway",
+        "default",
+    ]
 
 
-def test_verdict_is_the_only_segment_the_pattern_leaves_out() -> None:
-    assert [name for name, segment in SEGMENTS.items() if segment.startswith(":v")] == ["verdict"]
+def test_the_pattern_leaves_out_verdicts_and_what_credentials_rest_on() -> None:
+    left_out = {name for name, segment in SEGMENTS.items() if segment.startswith(":v")}
+    assert left_out == {"verdict", "credentials", "signing", "revoked"}
+
+
+@pytest.mark.every_server
+async def test_only_a_gateway_reads_and_makes_credentials(roles: Roles) -> None:
+    """P13: whoever reads a signing key can sign, and whoever writes an API key may do anything."""
+    ada = Principal(id="ada")
+    async with AsyncBroker(roles("gateway"), namespace="airline") as gateway:
+        await gateway.keys.create(ada, ApiRole.REVIEWER)
+        await gateway.signing.rotate()
+        asked = await gateway.suspend(
+            "x", Interrupt.approval(Action(tool="pay", arguments={}), "c"), session="s"
+        )
+        token = await gateway.tokens.create(asked.interrupt_ids[0], "decide")
+        await gateway.tokens.revoke(token.token.id)
+    for role in ("worker", "decider"):
+        async with AsyncBroker(roles(role), namespace="airline") as other:
+            for attempt in (
+                other.keys.list(),
+                other.keys.create(ada, ApiRole.OPERATOR),
+                other.signing.keys(),
+                other.signing.rotate(),
+                other.tokens.verify(token.text),
+                other.tokens.revoke("x"),
+            ):
+                with pytest.raises(NotPermitted):
+                    await attempt
 
 
 FOREIGN = """
@@ -56,7 +89,7 @@ SHUTDOWN|GET {studio:0.0}:input:x|SUBSCRIBE {studio:0.0}:settled:x
 
 @pytest.mark.every_server
 def test_neither_sees_others_or_changes_the_server(roles: Roles) -> None:
-    for role in ("worker", "decider"):
+    for role in ("worker", "decider", "gateway"):
         with redis.Redis.from_url(roles(role)) as client:
             for command in FOREIGN.strip().replace("\n", "|").split("|"):
                 with pytest.raises(redis.exceptions.NoPermissionError):
@@ -99,7 +132,7 @@ async def test_a_worker_works_and_only_a_decider_decides(roles: Roles) -> None:
 
 @pytest.mark.every_server
 async def test_neither_reaches_another_namespace(roles: Roles) -> None:
-    for role in ("worker", "decider"):
+    for role in ("worker", "decider", "gateway"):
         other = AsyncBroker(roles(role), namespace="studio")
         with pytest.raises(NotPermitted):
             await other.open()

@@ -18,7 +18,7 @@ from broker.core.answers import Answer
 
 from .calls_of_fleets import FLEETS
 from .calls_of_journals import JOURNALS
-from .world import ADA, SESSION, Call, World, approval, asked, dead, leased, nothing, ready, woken
+from .world import ADA, HOUR, SESSION, Call, World, approval, asked, dead, leased, nothing, ready, woken
 
 
 def answer(given: Answer, *interrupts: Interrupt, mode: Mode = Mode.ALL) -> Call:
@@ -57,6 +57,11 @@ COMPLETION: Final = Interrupt.completion(Action(tool="render", arguments={}), "j
 SCHEMA: Final = {"type": "integer"}
 
 
+async def beating(w: World) -> None:
+    """A job has to tell that it runs."""
+    await asked(w, Interrupt.completion(Action(tool="render", arguments={}), "job_1", heartbeat=HOUR))
+
+
 async def answered_early(w: World) -> None:
     """An answer waits for a question that has a schema: it is looked at before the pause takes it."""
     await w.sound.inbox.answer_call(SESSION, "call_1", Respond(payload=1), by=ADA)
@@ -93,6 +98,7 @@ CALLS: Final[dict[str, Call]] = {
     "respond": answer(Respond(payload=[1]), Interrupt(payload="?")),
     "complete": answer(Complete(value=1), COMPLETION),
     "fail": answer(Fail(error="no"), COMPLETION),
+    "heartbeat": Call("heartbeat", beating, lambda w: w.faulty.heartbeat(w.interrupt_id)),
     "answer by call": Call(
         "answer", asked, lambda w: w.faulty.inbox.answer_call(SESSION, "call_1", Approve(), by=ADA)
     ),

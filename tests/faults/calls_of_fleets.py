@@ -4,7 +4,7 @@ import asyncio
 from contextlib import aclosing
 from typing import Any, Final
 
-from broker import AsyncBroker, Interrupt, OnExpiry, Respond, Worker
+from broker import Action, AsyncBroker, Interrupt, OnExpiry, OnMissed, Respond, Worker
 from broker._async.ready import Hands
 from broker.store.keys import Pool, meta_key
 from broker.testing import await_until
@@ -23,6 +23,13 @@ async def sweep(w: World) -> str:
 
 async def due(w: World) -> None:
     await asked(w, approval(expires_in=HOUR))
+    w.clock.advance(2 * HOUR)
+
+
+async def silent(w: World) -> None:
+    """Its job has missed a heartbeat, which rings."""
+    await asked(w, Interrupt.completion(Action(tool="render", arguments={}), "call_1", heartbeat=HOUR,
+                                        on_missed=OnMissed.RING))  # fmt: skip
     w.clock.advance(2 * HOUR)
 
 
@@ -131,6 +138,7 @@ async def open_another(w: World) -> str:
 FLEETS: Final[dict[str, Call]] = {
     "sweep": Call("sweep", nothing, sweep, ("swept",)),
     "expire": Call("expire", due, sweep, ("swept",)),
+    "remind": Call("expire", silent, sweep, ("swept",)),
     "leave to others": Call("sweep", due_for_others, sweep, ("swept",)),
     "reclaim": Call("reclaim", lease_lost, sweep, ("swept",)),
     "ring": Call("ring", bell_lost, sweep, ("swept",)),

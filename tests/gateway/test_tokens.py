@@ -181,7 +181,9 @@ async def test_F41_another_namespace_refuses_it(
 def contents(server: RunningServer, broker: AsyncBroker) -> dict[bytes, bytes]:
     """Everything a namespace holds, as bytes, but for how often somebody asked."""
     with redis.Redis.from_url(server.url) as client:
-        names = [key for key in client.scan_iter(match=f"{{{broker.namespace}*") if b"}:rates:" not in key]
+        names = [
+            key for key in client.scan_iter(match=f"{{{broker.namespace}*") if b"}:vault-rates:" not in key
+        ]
         return {key: client.dump(key) for key in names}
 
 

@@ -3,6 +3,7 @@
 import re
 import threading
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Self
 
@@ -10,7 +11,7 @@ import pytest
 import redis
 
 from broker.core.answers import Approve, Complete, Reject
-from broker.core.models import OnExpiry
+from broker.core.models import OnExpiry, OnMissed
 from broker.core.settings import Settings
 from broker.core.states import Mode
 from broker.errors import Corrupt
@@ -70,8 +71,12 @@ def lives(w: World, mode: Mode) -> None:
     w.requeue(place, lease.token.fence)
     w.answer_call("c2", Complete(value=1), run=place.run, seq=1)
     default = approval("c3", on_expiry=OnExpiry.DEFAULT, default_answer=Reject(reason="late"))
-    w.ask(w.leased(place, "n4"), approval("c1"), completion("c2"), default, mode=mode)
+    beating = completion("c5", heartbeat=timedelta(minutes=1), on_missed=OnMissed.RING)
+    w.ask(w.leased(place, "n4"), approval("c1"), completion("c2"), default, beating, mode=mode)
     ids = [a.interrupt for a in w.run_address(place).interrupts]
+    w.heartbeat(ids[-1])
+    w.forward(minutes=2)
+    w.expire(ids[-1])
     w.answer(ids[0])
     w.forward(hours=25)
     w.expire(*ids)
@@ -186,7 +191,9 @@ def test_the_check_at_connect_tries_every_command_of_the_scripts(world: World) -
 
 def every_step(w: World) -> dict[str, Callable[[], object]]:
     """Each operation, with a run of its own where it needs one; a whole partition's worth of keys is there."""
-    place, (one, two) = w.asked(approval("c1"), completion("c2"))
+    place, (one, two, three) = w.asked(
+        approval("c1"), completion("c2"), completion("c3", heartbeat=timedelta(days=1))
+    )
     lost, _lease = w.started("lost")
     w.start(w.place("ready"))
     w.fail(w.started("dead")[1], final=True)
@@ -198,6 +205,7 @@ def every_step(w: World) -> dict[str, Callable[[], object]]:
     return {
         "answer": lambda: w.do(answers.answer(w.p, [w.say(one)])),
         "expire": lambda: w.expire(two),
+        "heartbeat": lambda: w.heartbeat(three),
         "withdraw": lambda: w.withdraw(place),
         "finish": lambda: w.finish(held["finish"]),
         "fail": lambda: w.fail(held["fail"]),

@@ -94,8 +94,8 @@ def is_known(world: World, command: str) -> bool:
     return True
 
 
-def test_every_script_works_for_a_decider_and_an_operator(world: World, own: ServerProcess) -> None:
-    for role in (Role.DECIDER, Role.OPERATOR):
+def test_every_script_works_for_those_who_decide(world: World, own: ServerProcess) -> None:
+    for role in (Role.DECIDER, Role.GATEWAY, Role.OPERATOR):
         user = as_user(
             world, own, role, *clock(*acl_rules(NAME, role)), "+xgroup|create", "+echo", "+zrange", "+xlen"
         )
@@ -278,7 +278,7 @@ def test_a_role_reaches_no_other_namespace(world: World, own: ServerProcess) -> 
 def test_rules_follow_the_table_of_key_names() -> None:
     """Every segment has a pattern, channels have one of their own kind; a worker's verdicts are read-only.
 
-    A worker has no pattern at all for keys and signing keys: whoever reads one is somebody else.
+    A worker or a decider has no pattern at all for keys and signing keys: whoever reads one is somebody else.
     """
     for role in Role:
         rules = acl_rules("a", role)
@@ -288,7 +288,7 @@ def test_rules_follow_the_table_of_key_names() -> None:
             ]
             access = "%R~" if (role, kind) == (Role.WORKER, "verdict") else "~"
             access = "&" if kind in ("settled", "stir", "wake") else access
-            private = role is Role.WORKER and kind in ("credentials", "signing", "revoked")
+            private = role in (Role.WORKER, Role.DECIDER) and SEGMENTS[kind].startswith(":vault-")
             assert [pattern.partition("{")[0] for pattern in patterns] == ([] if private else [access])
 
 

@@ -298,6 +298,10 @@ class World:
         """Ends interrupts that are due; whether each was ended."""
         return self.all(sweep.expire(self.p, [self.at(one) for one in interrupts], decider=decider))
 
+    def heartbeat(self, interrupt: str) -> Outcome:
+        """A job tells that it still runs."""
+        return self.do(answers.heartbeat(self.p, self.at(interrupt)))
+
     def reclaim(self, place: Place, *, pause: float = 0) -> str:
         """Takes a lost lease back, or ends a back-off."""
         row = (place.run, place.session, place.pool)

@@ -26,6 +26,7 @@ EXAMPLES = [
     errors.WrongNamespace("airline", "has 16 partitions", "the number it was created with"),
     errors.Unavailable("no reply in 5 s", unsure=True),
     errors.NotPermitted("EVAL on {n:0.0}:verdict:i"),
+    errors.Untrusted("token", "it has expired"),
     errors.UnsuitableServer("maxmemory-policy is allkeys-lru", "Set it to noeviction"),
     errors.NoServer(("install 'interrupt-broker[embedded]'", "give a URL")),
     errors.MissingExtra("schema", "A response schema"),

@@ -1,17 +1,18 @@
-"""Completions: what jobs that run elsewhere came to, by interrupt id or by the token of the call, never by a handle."""
+"""Jobs that run elsewhere: what they came to, and that they still run; by interrupt id or token, never by a handle."""
 
-from fastapi import Request
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from ...core.access import Scope
 from ...errors import InvalidInput
-from ..bodies import CompleteBody, FailBody, read
+from ..bodies import CompleteBody, FailBody, HeartbeatBody, read
 from ..identity import Caller, CallerOf, bearer, needs
 from ..limits import Sent
 from ..openapi import gives, takes
 from . import BrokerOf, OperationOf, outcome_told, resource
 
-router = resource("/completions", "completions")
+router: APIRouter = resource("/completions", "completions")
+heartbeats: APIRouter = resource("/heartbeats", "completions")
 
 
 @router.post(
@@ -42,6 +43,16 @@ async def fail(
     return outcome_told(
         await broker.fail(_job(request, caller, body.to), body.error, by=caller.principal, op=body.op)
     )
+
+
+@heartbeats.post(
+    "", operation_id="heartbeat", **gives("Outcome"), **takes("HeartbeatBody", {"to": "int_..."})
+)
+@needs(Scope.BEAT, own=True)
+async def heartbeat(request: Request, broker: BrokerOf, caller: CallerOf, sent: Sent) -> JSONResponse:
+    """What became of telling that a job still runs: its next span begins now. Safe to repeat."""
+    body = read(HeartbeatBody, sent)
+    return outcome_told(await broker.heartbeat(_job(request, caller, body.to)))
 
 
 def _job(request: Request, caller: Caller, to: str | None) -> str:

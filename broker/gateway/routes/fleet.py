@@ -3,19 +3,19 @@
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from ...core.access import Scope
-from ..bodies import KeyBody, RequeueBody, RunList, read
+from ..bodies import KeyBody, RequeueBody, RotateBody, RunList, read
 from ..identity import CallerOf, needs
 from ..limits import Sent
 from ..openapi import gives, takes
 from . import BrokerOf, outcome_told, resource, told
 
-router = resource("/fleet", "fleet")
-dead = resource("/dead", "dead letters")
-keys = resource("/keys", "keys")
+router: APIRouter = resource("/fleet", "fleet")
+dead: APIRouter = resource("/dead", "dead letters")
+keys: APIRouter = resource("/keys", "keys")
 
 
 @router.get("", operation_id="show_fleet", **gives("Fleet"))
@@ -63,6 +63,17 @@ async def create_key(broker: BrokerOf, sent: Sent) -> JSONResponse:
     span = timedelta(milliseconds=body.expires_in_ms) if body.expires_in_ms is not None else None
     new = await broker.keys.create(body.principal, body.role, expires_in=span, note=body.note)
     return told(new, http=201)
+
+
+@keys.post(
+    "/{key_id}/rotate", operation_id="rotate_key", **gives("NewKey", http=201),
+    **takes("RotateBody", {"overlap_ms": 3_600_000}),
+)  # fmt: skip
+@needs(Scope.OPERATE)
+async def rotate_key(broker: BrokerOf, key_id: str, sent: Sent) -> JSONResponse:
+    """A new key in the place of another one, which counts for a while more. It is rotated once: not to be repeated."""
+    body = read(RotateBody, sent)
+    return told(await broker.keys.rotate(key_id, overlap=timedelta(milliseconds=body.overlap_ms)), http=201)
 
 
 @keys.post("/{key_id}/revoke", operation_id="revoke_key", **gives("ApiKey"))

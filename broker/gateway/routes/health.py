@@ -1,6 +1,9 @@
 """Whether this process lives, and whether it can work. Both tell nothing of the namespace."""
 
-from fastapi import APIRouter
+import asyncio
+from typing import Final
+
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from ...errors import BrokerError
@@ -8,6 +11,8 @@ from ..identity import PUBLIC, needs
 from . import BrokerOf
 
 router: APIRouter = APIRouter(tags=["health"])
+PATIENCE: Final = 2.0
+"""How long the server may take, in seconds: who probes does not wait for as long as a caller does."""
 
 
 @router.get("/livez")
@@ -19,11 +24,15 @@ async def livez() -> dict[str, str]:
 
 @router.get("/readyz")
 @needs(PUBLIC)
-async def readyz(broker: BrokerOf) -> JSONResponse:
-    """Whether the server of the namespace can be reached; 503 where it cannot."""
+async def readyz(request: Request, broker: BrokerOf) -> JSONResponse:
+    """Whether it takes requests: 503 where the server does not answer, or it is about to end. It costs a small read."""
+    if request.app.state.drains:
+        return JSONResponse({"state": "draining"}, 503)
     try:
-        await broker.open()
-        await broker.keys.list()
+        async with asyncio.timeout(PATIENCE):
+            await broker.active("readyz")
+    except TimeoutError:
+        return JSONResponse({"state": "timeout"}, 503)
     except BrokerError as error:
         return JSONResponse({"state": error.code}, 503)
     return JSONResponse({"state": "ready"})

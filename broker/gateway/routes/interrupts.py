@@ -3,9 +3,9 @@
 from datetime import timedelta
 from typing import Annotated, Any
 
-from fastapi import Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from ...core.access import Scope
 from ..bodies import AnswerBody, BatchBody, read
@@ -14,16 +14,14 @@ from ..limits import Sent
 from ..openapi import gives, takes
 from . import BrokerOf, OperationOf, one_of_many, outcome_told, resource, told
 
-router = resource("/interrupts", "interrupts")
-answers = resource("/answers", "interrupts")
+router: APIRouter = resource("/interrupts", "interrupts")
+answers: APIRouter = resource("/answers", "interrupts")
 
 _APPROVE: Any = {"answer": {"kind": "approve"}, "seen": "sha256:..."}
 
 
-class Wanted(BaseModel):
+class Wanted(BaseModel, extra="forbid", frozen=True):
     """Which open interrupts are wanted; what is absent is no matter."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     queue: str | None = None
     tool: str | None = None
@@ -47,7 +45,8 @@ async def list_interrupts(
     if page.cursor is None:
         return told(page)
     further = request.url.include_query_params(cursor=page.cursor)
-    return told(page, headers={"Link": f'<{further}>; rel="next"'})
+    # Without a host: it is the caller who knows by which one the gateway is reached.
+    return told(page, headers={"Link": f'<{further.path}?{further.query}>; rel="next"'})
 
 
 @router.get("/{interrupt_id}", operation_id="show_interrupt", **gives("InterruptRecord"))
@@ -77,9 +76,9 @@ async def answer_interrupt(
     **takes("BatchBody", {"answers": [{"interrupt_id": "int_...", **_APPROVE}]}),
 )  # fmt: skip
 @needs(Scope.ANSWER)
-async def answer_many(broker: BrokerOf, caller: CallerOf, sent: Sent) -> JSONResponse:
-    """What became of each of several answers, in their order. What does not fit is told in its place."""
-    items = read(BatchBody, sent).items()
+async def answer_many(broker: BrokerOf, caller: CallerOf, op: OperationOf, sent: Sent) -> JSONResponse:
+    """What became of each of several answers, in their order; what does not fit is told in its place. Repeatable."""
+    items = read(BatchBody, sent).items(op)
     outcomes = await broker.batch.answer(items, by=caller.principal)
     rows = [
         {"interrupt_id": one.interrupt_id, **one_of_many(outcome)}

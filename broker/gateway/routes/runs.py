@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Path, Query
+from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse
 
 from ...core.access import Scope
@@ -13,8 +13,8 @@ from ..limits import Sent
 from ..openapi import gives, takes
 from . import BrokerOf, OperationOf, outcome_told, resource, told
 
-router = resource("/runs", "runs")
-sessions = resource("/sessions", "sessions")
+router: APIRouter = resource("/runs", "runs")
+sessions: APIRouter = resource("/sessions", "sessions")
 
 SessionId = Annotated[str, Path(description="The session, as its runs were started with.")]
 

@@ -166,6 +166,15 @@ def answer(p: Partition, pairs: Sequence[tuple[Address, Said]]) -> Command[Outco
     )
 
 
+def heartbeat(p: Partition, a: Address) -> Command[Outcome]:
+    """A job tells that it still runs."""
+    keys = tuple(settle_keys(p, a, decider=False))
+    about = About(a.session, a.run, (a.interrupt,))
+    return Command(
+        "heartbeat", p, (Item(keys, (a.interrupt,), about),), lambda _, reply: told(reply, a.interrupt, a)
+    )
+
+
 def answer_unknown(p: Partition, interrupt: str, said: Said, longest: timedelta) -> Command[Outcome]:
     """An answer to an interrupt nobody knows: told so, and told so again if it is sent again (rule 9)."""
     keys = (p.key("interrupt", interrupt), p.key("unknown"))

@@ -93,7 +93,8 @@ def interrupt_record(
         "id": interrupt, "run_id": f.text("run"), "session_id": f.text("session"), "seq": attempt(0, f.number, "seq"),
         "queue": f.text("queue"), "agent": f.text("agent"), "build": f.text("build") or None, "state": state,
         "interrupt": question, "digest": f.text("digest"), "opened_at": attempt(EPOCH, f.instant, "opened"),
-        "deadline": attempt(None, f.moment, "deadline"), "resolution": resolution,
+        "deadline": attempt(None, f.moment, "deadline"), "heartbeat_by": attempt(None, f.moment, "beat_by"),
+        "resolution": resolution,
         "problem": problems[0] if problems else None,
     }  # fmt: skip
     return InterruptRecord.made(values)

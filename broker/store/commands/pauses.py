@@ -30,6 +30,7 @@ class Question(NamedTuple):
     """One interrupt as the script wants it: what it reads as plain fields, and the whole as opaque bytes.
 
     `deadline`: empty for never, `+n` for n microseconds from now, or an absolute time in microseconds.
+    `beat`: how often its job has to tell that it runs, in microseconds; `missed`: what one that is missed does.
     `early`: digests of early verdicts that passed the response schema, `!digest` for those that did not, `*` where
     there is no schema. `default`: kind, mark, action digest and bytes of the default verdict.
     """
@@ -50,6 +51,8 @@ class Question(NamedTuple):
     action: str = ""
     labels: str = ""
     label: str = ""
+    beat: str = ""
+    missed: str = ""
     early: str = "*"
     default: tuple[str, str, str, bytes] = ("", "", "", b"")
 
@@ -60,7 +63,7 @@ class Question(NamedTuple):
             "kind": self.kind, "tool": self.tool, "call": self.call, "action": self.action, "digest": self.digest,
             "deadline": self.deadline, "expiry": self.expiry, "audience": self.audience, "offers": self.offers,
             "labels": self.labels, "label": self.label, "default_kind": kind, "default_mark": mark,
-            "default_action": action,
+            "default_action": action, "beat": self.beat, "missed": self.missed,
         }  # fmt: skip
         return (self.id, self.early, verdict, self.record, packed_record(fields))
 

@@ -137,11 +137,15 @@ def postpone(p: Partition, index: str, members: Sequence[str], now: int, span: t
 
 
 def expire(p: Partition, addresses: Sequence[Address], *, decider: bool) -> Command[bool]:
-    """Ends those whose deadline has passed; whether each was ended. Default answers need a decider's credential."""
+    """Ends those whose deadline has passed or whose job is silent; whether each was ended.
+
+    Default answers need a decider's credential.
+    """
     items = tuple(
         Item(
             (
                 *settle_keys(p, a, decider=False),
+                p.key("interrupts"),
                 *(interrupt_keys(p, a, decider=decider and a.expiry == "default")),
             ),
             (a.interrupt,),

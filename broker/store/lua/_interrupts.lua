@@ -10,10 +10,27 @@ local function ring_interrupt(i)
   place(SEG.unseen, f.audience, i.id, NOW)
 end
 
+local function late(f) return f.expiry ~= EXPIRY.WAIT and (tonumber(f.deadline) or now + 1) <= now end
+
+-- Whether its job should have told by now that it still runs, and has not.
+local function missed(f) return (tonumber(f.beat_by) or now + 1) <= now end
+
 local function due(i)
   local f = i.f
-  return f.state == SET.OPEN and f.expiry ~= EXPIRY.WAIT and (tonumber(f.deadline) or now + 1) <= now
+  if f.state == SET.OPEN and f.missed == 'fail' and missed(f) then return true end --@guard beat-missed
+  return f.state == SET.OPEN and late(f)
 end
+
+-- When something is to happen to an open interrupt by itself: at its deadline, or at the end of its heartbeat.
+local function arm(i)
+  local f = i.f
+  local at, beat = f.expiry ~= EXPIRY.WAIT and tonumber(f.deadline), tonumber(f.beat_by)
+  if beat and not (at and at < beat) then at = beat end
+  if at then place(SEG.timers, nil, 'i ' .. i.id, int(at)) end
+end
+
+-- What somebody is told who comes to an interrupt that has ended.
+local function facts(f) return { 'settled', f.state, f.at or '', f.answer or '', f.by or '', f.op or '', f.why or '' } end
 
 -- Puts an open interrupt into the list of its queue, kind and tool, by its number, or takes it off (false). `lists` names
 -- every list that holds something.
@@ -41,7 +58,7 @@ local function settle(i, state, how)
   f.op, f.by, f.at, f.answer, f.mark, f.why = how.op, some(how.by), NOW, answer, some(how.mark), some(how.detail)
   list(i, false)
   place(SEG.unseen, f.audience, i.id, false)
-  if f.deadline then place(SEG.timers, nil, 'i ' .. i.id, false) end
+  if f.deadline or f.beat then place(SEG.timers, nil, 'i ' .. i.id, false) end
   local goes_on = f.audience == 'approvals' and (answer == 'approve' or answer == 'edit')
   if goes_on then
     f.approved = f.action
@@ -82,9 +99,11 @@ local function early_answer(early, field)
     said = said[8] }
 end
 
--- Ends an interrupt whose deadline has passed, as its policy says. Whoever meets it does this before telling anybody.
+-- Ends an interrupt whose deadline has passed, as its policy says, or whose job has missed a heartbeat. Whoever meets it
+-- does this before telling anybody.
 local function expire(i)
   local f, op = i.f, 'expire 0'
+  if not late(f) then return settle(i, SET.EXPIRED, { operation = 'expire', op = op, detail = 'heartbeat' }) end
   if f.expiry == EXPIRY.DEFAULT then
     local bytes = read('GET', key(SEG.default, i.id))
     if bytes then

@@ -12,8 +12,9 @@ local function add(r, session, seq, q)
     if string.sub(deadline, 1, 1) == '+' then deadline = int(now + tonumber(deadline)) end
     if tonumber(deadline) <= now then error({ 'invalid', 'expires_at' }) end --@guard past-deadline
     f.deadline = deadline
-    if f.expiry ~= EXPIRY.WAIT then place(SEG.timers, nil, 'i ' .. q.id, deadline) end
   end
+  if f.beat then f.beat_by = int(now + tonumber(f.beat)) end
+  arm(i)
   f.run, f.session, f.seq, f.mode, f.queue, f.agent, f.build = r.id, session, seq, mode, queue, agent, build
   f.opened, f.number = NOW, int(next_number())
   move(i, 'suspend', SET.OPEN)

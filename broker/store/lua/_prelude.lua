@@ -140,7 +140,7 @@ local function trust(r)
       .. (f.handed or '')
   else
     whole = f.run and f.kind and f.audience
-    numbers = (f.seq or '') .. (f.number or '') .. (f.deadline or '')
+    numbers = (f.seq or '') .. (f.number or '') .. (f.deadline or '') .. (f.beat or '') .. (f.beat_by or '')
   end
   if not (whole and f.session and f.queue) then error({ 'corrupt', r.key, 'record with a part missing' }) end --@guard whole-record
   if string.find(numbers, '[^%d-]') then error({ 'corrupt', r.key, 'record with letters for a number' }) end --@guard numbers

@@ -13,11 +13,6 @@
 --@use _calls
 --@use _interrupts
 --@use _early
-local function facts(i)
-  local f = i.f
-  return { 'settled', f.state, f.at or '', f.answer or '', f.by or '', f.op or '', f.why or '' }
-end
-
 -- Only an answer is an op of a caller's; what superseded an interrupt carries the op of the answer to another one.
 local function is_own(i, op)
   return i.f.op == op and (i.f.state == SET.RESOLVED or i.f.state == SET.CANCELLED)
@@ -34,7 +29,7 @@ local function decide(i, a)
   local f = i.f
   if is_own(i, a.op) then return again(i) end --@guard own-op
   if due(i) then expire(i) end --@guard deadline
-  if f.state ~= SET.OPEN then return facts(i) end --@guard decided
+  if f.state ~= SET.OPEN then return facts(i.f) end --@guard decided
   if a.receipt then return { 'unknown' } end --@guard unknown-receipt
   if not has(f.offers, a.kind, ',') then return { 'invalid', 'answer', f.offers or '' } end --@guard offers
   if a.seen ~= '' and a.seen ~= f.digest then return { 'invalid', 'seen', f.digest or '' } end --@guard seen
