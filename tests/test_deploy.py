@@ -179,7 +179,7 @@ async def _asked(broker: AsyncBroker) -> tuple[InterruptRecord, ...]:
     return (await broker.inbox.list()).items
 
 
-def test_RB54_alarms_are_on_ages() -> None:
+def test_RA54_alarms_are_on_ages() -> None:
     """On how long somebody waits, not on how much is done."""
     told = {rule["alert"]: rule["expr"] for rule in RULES}
     assert "broker_backlog_age_seconds" in told["BrokerBacklogOld"]
