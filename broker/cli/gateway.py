@@ -30,6 +30,17 @@ class Form(StrEnum):
     JSON = "json"
 
 
+Log = Annotated[Form, typer.Option(help="How the log is written, to standard error.")]
+PublicMetrics = Annotated[
+    bool, typer.Option("--public-metrics", help="/metrics is for everybody; else for keys that may read.")
+]
+Notice = Annotated[
+    float, typer.Option(help="Seconds between SIGTERM and the end of new requests; /readyz says 503 in them.")
+]
+Drain = Annotated[float, typer.Option(help="Seconds that open requests then have to end.")]
+Telemetry = Annotated[
+    bool, typer.Option("--telemetry", help="Traces and counts for OpenTelemetry, by the process's providers.")
+]
 Key = Annotated[str, typer.Argument(metavar="KEY", help="A key's id, as listed.", show_default=False)]
 
 
@@ -46,19 +57,11 @@ async def serve(
             help="How many requests one credential may send, at all gateways together; 0: any number."
         ),
     ] = 1200,
-    log: Annotated[Form, typer.Option(help="How the log is written, to standard error.")] = Form.TEXT,
-    public_metrics: Annotated[
-        bool, typer.Option("--public-metrics", help="/metrics is for everybody; else for keys that may read.")
-    ] = False,
-    notice: Annotated[
-        float,
-        typer.Option(help="Seconds between SIGTERM and the end of new requests; /readyz says 503 in them."),
-    ] = 2.0,
-    drain: Annotated[float, typer.Option(help="Seconds that open requests then have to end.")] = 20.0,
-    telemetry: Annotated[
-        bool,
-        typer.Option("--telemetry", help="Traces and counts for OpenTelemetry, by the process's providers."),
-    ] = False,
+    log: Log = Form.TEXT,
+    public_metrics: PublicMetrics = False,
+    notice: Notice = 2.0,
+    drain: Drain = 20.0,
+    telemetry: Telemetry = False,
     jwt_issuer: JwtIssuer = None,
     jwt_audience: JwtAudience = None,
     jwt_keys: JwtKeys = None,

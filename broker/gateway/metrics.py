@@ -30,7 +30,7 @@ from ..telemetry.metrics import (
 )
 from ..telemetry.prometheus import PrometheusMeter
 
-log = logging.getLogger("broker.gateway")
+log: logging.Logger = logging.getLogger("broker.gateway")
 
 READ_SECONDS: Final = 5.0
 """How long a reading of the levels may take before the gateway says that it cannot."""
@@ -45,7 +45,7 @@ class Metrics:
         self._broker = broker
         self._keep = keep
         self._registry = CollectorRegistry()
-        self.meter = PrometheusMeter(self._registry, (*COUNTED, *HTTP))
+        self.meter: PrometheusMeter = PrometheusMeter(self._registry, (*COUNTED, *HTTP))
         self._one = asyncio.Lock()
         self._levels: tuple[float, bytes] | None = None
         link = broker._link  # noqa: SLF001 - the same house

@@ -13,7 +13,7 @@ from typing import Any, Final
 from ..telemetry import UNTRACED, Tracer
 from ..telemetry.metrics import IN_FLIGHT, REQUEST_SECONDS, REQUESTS, Meter
 
-log = logging.getLogger("broker.gateway.requests")
+log: logging.Logger = logging.getLogger("broker.gateway.requests")
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]

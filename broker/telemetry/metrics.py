@@ -100,7 +100,7 @@ class Counting(Silent):
     """An observer that counts what its process does."""
 
     def __init__(self, meter: Meter) -> None:
-        self.meter = meter
+        self.meter: Meter = meter
 
     def told(self, calls: Sequence[Observation], /) -> None:
         """Counts the items of a call."""

@@ -24,7 +24,7 @@ class PrometheusMeter:
     """Counts into a registry; the metrics of one process are made once for it."""
 
     def __init__(self, registry: CollectorRegistry, metrics: Sequence[Metric] = COUNTED) -> None:
-        self.registry = registry
+        self.registry: CollectorRegistry = registry
         self._counters = {one: _counter(one, registry) for one in metrics if one.sort is not Sort.HISTOGRAM}
         self._histograms = {
             one: Histogram(one.name, one.says, one.labels, buckets=one.buckets, registry=registry)

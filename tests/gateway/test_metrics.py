@@ -1,17 +1,17 @@
 """F50: what a gateway tells Prometheus: levels with their ages, what it has sent, its requests; RA54: age, not rate."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from datetime import timedelta
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from broker import Action, Approve, AsyncBroker, Interrupt, Principal, Reject
+from broker import Action, Approve, AsyncBroker, Durability, Interrupt, Principal, Reject, Settings
 from broker.core.access import ApiRole
 from broker.gateway import GatewaySettings
 from broker.telemetry.metrics import DEAD, GAUGES, METRICS, Sort
-from broker.testing import FaultProxy, RunningServer, await_until
+from broker.testing import FaultProxy, RunningServer, ServerProcess, await_until
 from broker.worker.sweeper import Sweeper
 
 from .site import Site, serving
@@ -108,6 +108,23 @@ async def test_F50_an_expiry_is_counted_by_whoever_carries_it_out(site: Site) ->
     await await_until(expired, what="an expiry")
     sweeping.cancel()
     await asyncio.gather(sweeping, return_exceptions=True)
+
+
+async def test_F50_what_did_not_reach_the_disk_in_time_is_counted(
+    start_server: Callable[..., ServerProcess],
+) -> None:
+    server = start_server({"appendfsync": "always"})
+    settings = Settings(durability=Durability.fsynced(), confirm_within=timedelta(seconds=1))
+    async with (
+        AsyncBroker(server.url, settings=settings) as broker,
+        serving(broker, settings=FRESH) as site,
+    ):
+        interrupt_id = await asked(broker)
+        assert (await scrape(site))("broker_durability_misses_total", operation="suspend") is None
+        server.call("CONFIG", "SET", "appendfsync", "no")
+        missed = await broker.inbox.answer(interrupt_id, Approve(), by=Principal.local("ada"))
+        assert missed.code == "not_durable"
+        assert (await scrape(site))("broker_durability_misses_total", operation="answer") == 1
 
 
 async def test_requests_are_counted_by_their_route_and_no_id_is_a_label(site: Site) -> None:
