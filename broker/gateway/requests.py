@@ -39,12 +39,12 @@ class Requests:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun, status, streams = perf_counter(), 500, False
+        begun, code, streams = perf_counter(), 500, False
 
         async def noted(message: Message) -> None:
-            nonlocal status, streams
+            nonlocal code, streams
             if message["type"] == "http.response.start":
-                status = message["status"]
+                code = message["status"]
                 kind = dict(message.get("headers", ())).get(b"content-type", b"")
                 streams = kind.startswith(b"text/event-stream")
             await send(message)
@@ -61,13 +61,13 @@ class Requests:
                 await self._app(scope, receive, noted)
         finally:
             self._meter.add(IN_FLIGHT, -1)
-            self._tell(scope, method, status, perf_counter() - begun, trace, streams=streams)
+            self._tell(scope, method, code, perf_counter() - begun, trace, streams=streams)
 
     def _tell(
-        self, scope: Scope, method: str, status: int, seconds: float, trace: str | None, *, streams: bool
+        self, scope: Scope, method: str, code: int, seconds: float, trace: str | None, *, streams: bool
     ) -> None:
         route = getattr(scope.get("route"), "path", UNKNOWN)
-        self._meter.add(REQUESTS, 1, method, route, str(status))
+        self._meter.add(REQUESTS, 1, method, route, str(code))
         if not streams:
             self._meter.observe(REQUEST_SECONDS, seconds, method, route)
         caller = scope.get("state", {}).get("caller")
@@ -75,7 +75,7 @@ class Requests:
         facts = {
             "method": method,
             "route": route,
-            "status": status,
+            "code": code,
             "seconds": round(seconds, 6),
             "caller": caller.principal.id if caller is not None else None,
             "credential": caller.credential if caller is not None else None,
@@ -83,5 +83,5 @@ class Requests:
         }
         who = facts["credential"] or "nobody"
         log.info(
-            "%s %s %d for %s in %.1f ms", method, route, status, who, seconds * 1000, extra={"facts": facts}
+            "%s %s %d for %s in %.1f ms", method, route, code, who, seconds * 1000, extra={"facts": facts}
         )

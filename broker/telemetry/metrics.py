@@ -71,7 +71,7 @@ OPERATION_SECONDS = Metric("broker_operation_seconds", Sort.HISTOGRAM, "How long
                            ("operation",), "s", CALLS)  # fmt: skip
 
 REQUESTS = Metric("broker_http_requests_total", Sort.COUNTER, "Requests that this gateway has answered",
-                  ("method", "route", "status"))  # fmt: skip
+                  ("method", "route", "code"))  # fmt: skip
 REQUEST_SECONDS = Metric("broker_http_request_seconds", Sort.HISTOGRAM, "How long requests to this gateway took to the "
                          "last byte; streams of events are not counted", ("method", "route"), "s", CALLS)  # fmt: skip
 IN_FLIGHT = Metric("broker_http_requests_in_flight", Sort.GAUGE, "Requests that this gateway is answering now, open "

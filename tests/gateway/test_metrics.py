@@ -134,8 +134,8 @@ async def test_requests_are_counted_by_their_route_and_no_id_is_a_label(site: Si
         assert (await ada.get("/nowhere-4711")).status_code == 404
     found = await scrape(site)
     route = "/v1/interrupts/{interrupt_id}"
-    assert found("broker_http_requests_total", method="GET", route=route, status="200") == 1
-    assert found("broker_http_requests_total", method="GET", route="none", status="404") == 1
+    assert found("broker_http_requests_total", method="GET", route=route, code="200") == 1
+    assert found("broker_http_requests_total", method="GET", route="none", code="404") == 1
     assert found("broker_http_request_seconds_count", method="GET", route=route) == 1
     assert found("broker_http_requests_in_flight") == 1, "the scrape itself"
     labels = repr([one.labels for one in found.samples])

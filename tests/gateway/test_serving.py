@@ -145,13 +145,13 @@ async def test_P13_the_log_says_who_did_what_and_never_what_was_said(
         lines = gateway.lines()
     told = [json.loads(line) for line in lines]
     requests = [one for one in told if one["logger"] == "broker.gateway.requests"]
-    (answered,) = [one for one in requests if one["route"].endswith("/answer") and one["status"] == 200]
+    (answered,) = [one for one in requests if one["route"].endswith("/answer") and one["code"] == 200]
     assert answered["route"] == "/v1/interrupts/{interrupt_id}/answer"
     assert (answered["caller"], answered["method"], answered["trace_id"]) == ("ada", "POST", TRACE)
     assert answered["credential"].startswith("key:")
     assert answered["seconds"] > 0
-    assert {one["status"] for one in requests if one["route"] == "none"} == {404}
-    assert [one["caller"] for one in requests if one["status"] == 401] == [None]
+    assert {one["code"] for one in requests if one["route"] == "none"} == {404}
+    assert [one["caller"] for one in requests if one["code"] == 401] == [None]
     text = "\n".join(lines)
     assert CANARY not in text
     assert key not in text
