@@ -15,7 +15,7 @@ from broker import Action, AsyncBroker, Interrupt, Settlement
 from broker.gateway.logs import Line
 from broker.testing import RunningServer, await_until
 
-from .processes import Gateway, started
+from .commands import Gateway, started
 from .site import Site
 from .test_answering import asked
 
