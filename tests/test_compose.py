@@ -20,9 +20,9 @@ def compose() -> dict[str, Any]:
 
 @pytest.fixture
 def service(compose: dict[str, Any]) -> dict[str, Any]:
-    (only,) = compose["services"].values()
-    assert isinstance(only, dict)
-    return only
+    found = compose["services"]["valkey"]
+    assert isinstance(found, dict)
+    return found
 
 
 def test_its_flags_are_those_of_our_own_servers(service: dict[str, Any]) -> None:
@@ -42,8 +42,22 @@ def test_it_keeps_its_data_and_says_when_it_is_ready(
     assert "ping" in " ".join(service["healthcheck"]["test"])
 
 
-def test_only_this_machine_reaches_it(service: dict[str, Any]) -> None:
-    assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+def test_only_this_machine_reaches_it(compose: dict[str, Any]) -> None:
+    ports = [port for one in compose["services"].values() for port in one.get("ports", ())]
+    assert len(ports) == 2
+    assert all(port.startswith("127.0.0.1:") for port in ports)
+
+
+def test_gateway_and_worker_come_only_when_asked_for(compose: dict[str, Any]) -> None:
+    """`docker compose up` goes on starting a server and nothing that has to be built."""
+    services = compose["services"]
+    assert {name for name, one in services.items() if "profiles" not in one} == {"valkey"}
+    for name in ("gateway", "worker"):
+        assert services[name]["profiles"] == ["fleet"]
+        assert services[name]["depends_on"] == {"valkey": {"condition": "service_healthy"}}
+        assert services[name]["environment"]["BROKER_URL"] == "redis://valkey:6379"
+    (mount,) = services["worker"]["volumes"]
+    assert (FILE.parent / mount.split(":")[0]).is_file()
 
 
 def test_old_tools_read_it(compose: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from ..core.answers import Cancel, Principal
 from ..core.diagnosis import Checked
-from ..core.fleet import Fleet, PoolCount, WorkerInfo
+from ..core.fleet import Fleet
 from ..core.ids import bits_of, new_nonce, new_run_id, session_hash
 from ..core.limits import JSON, check_id, check_name, check_range
 from ..core.models import Interrupt, InterruptState
@@ -25,7 +25,7 @@ from ..store.scripts import Rendering
 from ..telemetry import Observer
 from .batches import Batch
 from .checking import MOST_CHECKED, Check, Walk
-from .diagnosis import ready
+from .fleet import fleet
 from .inbox import Inbox
 from .jobs import Jobs
 from .keys import Keys
@@ -217,11 +217,12 @@ class AsyncBroker(Jobs):
         if replace:
             at = await self._link.fetch(address.read_run_address(p, place.run))
             old = await self._link.fetch(address.read_addresses(p, [one.interrupt for one in at.interrupts]))
-        pause = prepare.pause(
-            self._link.namespace, place, seq, state or InterruptState(), interrupts, self._link.settings, mode=mode,
-            instead=replace, not_after=await self._link.not_after(),
-        )  # fmt: skip
-        return await suspend(self._link, p, pause, old)
+        with self._link.span("broker.suspend", run=place.run, session=session) as traceparent:
+            pause = prepare.pause(
+                self._link.namespace, place, seq, state or InterruptState(), interrupts, self._link.settings,
+                mode=mode, instead=replace, not_after=await self._link.not_after(), traceparent=traceparent,
+            )  # fmt: skip
+            return await suspend(self._link, p, pause, old)
 
     async def _place(
         self, agent: str, value: Any, session: str, *, key: str | None, queue: str, build: str | None,
@@ -281,22 +282,12 @@ class AsyncBroker(Jobs):
         return await self._link.fetch(reads.read_history(p, session, start, stop))
 
     async def fleet(self) -> Fleet:
-        """What the namespace holds now: open, ready and dead, and the workers that say they are there."""
+        """What the namespace holds now: open, ready and dead, how long the oldest waits, and the workers there are.
+
+        It only reads, as much as there are queues, agents and kinds of question, however many runs there are.
+        """
         await self._link.open()
-        open_, dead, workers = 0, 0, []
-        pools: dict[Pool, PoolCount] = {}
-        for p in self._link.space.all():
-            counts = await self._link.fetch(reads.read_counts(p))
-            open_ += await self._link.fetch(reads.read_open(p, counts.lists))
-            dead += counts.dead
-            for pool, found in (await ready(self._link, p, counts.pools)).items():
-                pools[pool] = pools[pool].plus(found) if pool in pools else found
-        registered = await self._link.fetch(reads.read_workers(self._link.space.partition(0)))
-        now, stale = self._link.server_now(), self._link.settings.lease * 2
-        for name, (at, record) in sorted(registered.items()):
-            workers.append(WorkerInfo.read(name, at, record, now, stale))
-        rows = tuple(pools[pool] for pool in sorted(pools, key=str))
-        return Fleet(namespace=self.namespace, open=open_, dead=dead, pools=rows, workers=tuple(workers))
+        return await fleet(self._link)
 
     async def check(
         self, *, within: timedelta | None = None, cursor: str | None = None, limit: int = 10_000

@@ -96,6 +96,14 @@ class Run(Generic[T]):
         ids, shown = self._leased.text("ids").split(), set(self._leased.text("shown").split())
         return self._ahead is not None and self._ahead.fits(ids, shown)
 
+    def _span(self) -> Any:
+        """This attempt as a span: it goes on with the trace of the questions it was waiting for."""
+        came = [one.interrupt.traceparent for one in self.interrupts if one.interrupt.traceparent]
+        return self._link.span(
+            f"broker.run {self.agent}", came, run=self.id, session=self.session_id, attempt=self.attempt,
+            pauses=self.seq,
+        )  # fmt: skip
+
     async def load(self, found: reads.Resume | None = None) -> None:
         """Reads what the run goes on from; done before it is handed over. Raises `Corrupt` for what cannot be read.
 
@@ -250,12 +258,14 @@ class Run(Generic[T]):
         if build is not None:
             pool = dataclasses.replace(pool, build=check_name("build", build))
         place = runs.Place(self.id, self.session_id, pool, int(self._leased.text("priority") or 0), b"")
-        pause = prepare.pause(
-            self._link.namespace, place, self.seq + 1, state or InterruptState(), interrupts, self._link.settings,
-            mode=mode, token=self._leased.token, keep=keep, protocol_ids=self.protocol_ids,
-        )  # fmt: skip
-
-        with self._ending():
+        with (
+            self._link.span("broker.suspend", run=self.id, session=self.session_id) as traceparent,
+            self._ending(),
+        ):
+            pause = prepare.pause(
+                self._link.namespace, place, self.seq + 1, state or InterruptState(), interrupts, self._link.settings,
+                mode=mode, token=self._leased.token, keep=keep, protocol_ids=self.protocol_ids, traceparent=traceparent,
+            )  # fmt: skip
             try:
                 outcome = await suspend(self._link, self._leased.partition, pause, self._old)
             except Refused as refused:

@@ -213,7 +213,8 @@ async def held(link: Link, leased: runs.Leased) -> AsyncIterator[Run[Any]]:
         run._renewal = renewer.add(leased, lost)  # noqa: SLF001 - the same house
         try:
             await run.load()
-            yield run
+            with run._span():  # noqa: SLF001 - the same house
+                yield run
         except Stopped:
             if run.is_held:
                 with contextlib.suppress(BrokerError):

@@ -61,13 +61,14 @@ class Batch:
         """
         check_count("pauses", len(pauses), MOST)
         link, until = self._link, self._link.not_after()
-        made = [_pause(link, one, by or link.by, until) for one in pauses]
-        commands = [suspend(p, pause) for p, pause in made if not isinstance(pause, Invalid)]
-        found = iter(link.run_many(commands))
-        return [
-            pause if isinstance(pause, Invalid) else self._suspended(p, pause, next(found))
-            for p, pause in made
-        ]
+        with link.span("broker.suspend", pauses=len(pauses)) as traceparent:
+            made = [_pause(link, one, by or link.by, until, traceparent) for one in pauses]
+            commands = [suspend(p, pause) for p, pause in made if not isinstance(pause, Invalid)]
+            found = iter(link.run_many(commands))
+            return [
+                pause if isinstance(pause, Invalid) else self._suspended(p, pause, next(found))
+                for p, pause in made
+            ]
 
     def _suspended(self, p: Partition, pause: Pause, came: Outcome | BaseException) -> Outcome | Corrupt:
         if isinstance(came, Recheck | StaleAddress):
@@ -154,7 +155,7 @@ def _answering(link: Link, known: Asked, one: AnswerTo, who: Principal) -> Comma
 
 
 def _pause(
-    link: Link, one: Suspension, by: Principal | None, until: int
+    link: Link, one: Suspension, by: Principal | None, until: int, traceparent: str | None
 ) -> tuple[Partition, Pause | Invalid]:
     p = link.space.partition(0)
     try:
@@ -168,7 +169,15 @@ def _pause(
         place = prepare.place(run, one.session, pool, data=data, by=by)
         state = one.state or InterruptState()
         return p, prepare.pause(
-            link.namespace, place, 1, state, one.interrupts, link.settings, mode=one.mode, not_after=until
+            link.namespace,
+            place,
+            1,
+            state,
+            one.interrupts,
+            link.settings,
+            mode=one.mode,
+            not_after=until,
+            traceparent=traceparent,
         )
     except InvalidInput as fault:
         return p, _invalid(fault)

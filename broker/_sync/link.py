@@ -25,7 +25,7 @@ from ..store.connect import FAULTS, Gone, Later, NoScript, Options, meaning
 from ..store.disk import Barrier, Disk, check_offered, told
 from ..store.keys import Keyspace
 from ..store.scripts import Rendering
-from ..telemetry import Observer
+from ..telemetry import UNTRACED, Observer, Tracer
 from ._runtime import (
     Announcements,
     Client,
@@ -276,6 +276,11 @@ class Link:
         if isinstance(result, BaseException):
             raise result
         return result
+
+    def span(self, name: str, traceparents: Sequence[str] = (), /, **facts: str | int) -> Any:
+        """A block of work as one span, where somebody traces; see `Tracer.span`."""
+        observer = self.observer
+        return observer.span(name, traceparents, **facts) if isinstance(observer, Tracer) else UNTRACED
 
     def _many(self, command: Command[T], head: tuple[int, ...]) -> list[T | BaseException]:
         call = command.call(self.rendering.script(command.script, oom=command.oom), head)

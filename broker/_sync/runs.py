@@ -214,7 +214,8 @@ def held(link: Link, leased: runs.Leased) -> Iterator[Run[Any]]:
         run._renewal = renewer.add(leased, lost)  # noqa: SLF001 - the same house
         try:
             run.load()
-            yield run
+            with run._span():  # noqa: SLF001 - the same house
+                yield run
         except Stopped:
             if run.is_held:
                 with contextlib.suppress(BrokerError):

@@ -1,6 +1,7 @@
 """`serve`: the HTTP gateway of a namespace. `keys`: who may use it. `signing`: what its tokens are signed with."""
 
 from datetime import timedelta
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from ..core.answers import Principal, PrincipalKind
 from ..core.fields import to_ms
 from ..core.limits import JSON
 from ..core.signing import SigningKey
+from ..telemetry import Observer
 from .given import read_span
 from .invocation import Invocation
 from .provider import JwtAudience, JwtClaim, JwtIssuer, JwtKeys, JwtRole, provider
@@ -21,6 +23,24 @@ Who = Annotated[
 ]
 
 
+class Form(StrEnum):
+    """How the log of a gateway is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+Log = Annotated[Form, typer.Option(help="How the log is written, to standard error.")]
+PublicMetrics = Annotated[
+    bool, typer.Option("--public-metrics", help="/metrics is for everybody; else for keys that may read.")
+]
+Notice = Annotated[
+    float, typer.Option(help="Seconds between SIGTERM and the end of new requests; /readyz says 503 in them.")
+]
+Drain = Annotated[float, typer.Option(help="Seconds that open requests then have to end.")]
+Telemetry = Annotated[
+    bool, typer.Option("--telemetry", help="Traces and counts for OpenTelemetry, by the process's providers.")
+]
 Key = Annotated[str, typer.Argument(metavar="KEY", help="A key's id, as listed.", show_default=False)]
 
 
@@ -37,6 +57,11 @@ async def serve(
             help="How many requests one credential may send, at all gateways together; 0: any number."
         ),
     ] = 1200,
+    log: Log = Form.TEXT,
+    public_metrics: PublicMetrics = False,
+    notice: Notice = 2.0,
+    drain: Drain = 20.0,
+    telemetry: Telemetry = False,
     jwt_issuer: JwtIssuer = None,
     jwt_audience: JwtAudience = None,
     jwt_keys: JwtKeys = None,
@@ -44,18 +69,26 @@ async def serve(
     jwt_claim: JwtClaim = "groups",
 ) -> None:
     """Serves the HTTP gateway with its inbox."""
-    import uvicorn  # noqa: PLC0415 - needs the extra
+    from ..gateway import GatewaySettings, create_app, logs, server  # noqa: PLC0415 - needs the extra
 
-    from ..gateway import GatewaySettings, create_app  # noqa: PLC0415 - needs the extra
-
-    numbers = GatewaySettings(max_body, request_seconds, requests_per_minute)
+    numbers = GatewaySettings(
+        max_body, request_seconds, requests_per_minute, public_metrics=public_metrics,
+        notice_seconds=notice, drain_seconds=drain,
+    )  # fmt: skip
     known = provider(jwt_issuer, jwt_audience, jwt_keys, jwt_role or (), jwt_claim)
-    async with cli.broker(create=True) as broker:
-        app = create_app(broker, settings=numbers, identify=known)
-        config = uvicorn.Config(app, host=host, port=port, log_level="warning", server_header=False)
-        cli.screen.say(Text(f"Serving namespace {broker.namespace} on http://{host}:{port}", style=GOOD))
-        cli.screen.say(*_inbox(host, port, has_keys=bool(await broker.keys.list())))
-        await uvicorn.Server(config).serve()
+    observer = _observer() if telemetry else None
+    with logs.written(as_json=log is Form.JSON):
+        async with cli.broker(create=True, observer=observer) as broker:
+            app = create_app(broker, settings=numbers, identify=known)
+            cli.screen.say(Text(f"Serving namespace {broker.namespace} on http://{host}:{port}", style=GOOD))
+            cli.screen.say(*_inbox(host, port, has_keys=bool(await broker.keys.list())))
+            await server.serve(app, host, port)
+
+
+def _observer() -> Observer:
+    from ..telemetry.otel import OpenTelemetry  # noqa: PLC0415 - needs the extra
+
+    return OpenTelemetry()
 
 
 def _inbox(host: str, port: int, *, has_keys: bool) -> list[Text]:

@@ -24,6 +24,7 @@ from .._async.client import AsyncBroker
 from ..core.answers import Principal
 from ..core.settings import Settings
 from ..errors import BrokerError, InvalidInput, Unavailable
+from ..telemetry import Observer
 from .faults import BROKEN_PIPE, INTERRUPTED, TERMINATED, UNEXPECTED, fault_json, unexpected
 from .safe import safe
 from .screen import Screen
@@ -76,7 +77,9 @@ class Invocation:
     screen: Screen = field(default_factory=Screen)
 
     @contextlib.asynccontextmanager
-    async def broker(self, *, create: bool = False) -> AsyncIterator[AsyncBroker]:
+    async def broker(
+        self, *, create: bool = False, observer: Observer | None = None
+    ) -> AsyncIterator[AsyncBroker]:
         """The broker of this command line's namespace, open. Raises what opening raises.
 
         Only with `create` is a namespace made that is not there: whoever looks at one mistyped it, and must not settle
@@ -84,14 +87,16 @@ class Invocation:
         """
         url = check_url(self.url or os.environ.get("BROKER_URL") or None)
         # The first call may start the embedded server, which blocks for a moment.
-        made = await self.screen.busy("starting the server ...", asyncio.to_thread(self._make, url, create))
+        made = await self.screen.busy(
+            "starting the server ...", asyncio.to_thread(self._make, url, create, observer)
+        )
         try:
             await self.screen.busy("looking for the server ...", _opened(made, url))
             yield made
         finally:
             await made.aclose()
 
-    def _make(self, url: str | None, create: bool) -> AsyncBroker:  # noqa: FBT001 - handed on
+    def _make(self, url: str | None, create: bool, observer: Observer | None) -> AsyncBroker:  # noqa: FBT001
         wanted = any(os.environ.get(f"BROKER_{name.upper()}") for name in Settings.model_fields)
         return AsyncBroker(
             url,
@@ -100,6 +105,7 @@ class Invocation:
             by=self.principal(),
             patience=PATIENCE_SECONDS,
             create=create,
+            observer=observer,
         )
 
     def principal(self) -> Principal:

@@ -58,13 +58,17 @@ class PoolCount(Model):
 
 
 class Fleet(Model):
-    """What a namespace holds: open interrupts, ready and dead runs, workers."""
+    """What a namespace holds: open interrupts, ready and dead runs, workers.
 
-    SHOWN: ClassVar[tuple[str, ...]] = ("namespace", "open", "dead", "pools", "workers")
+    `oldest` is when the open interrupt that has waited longest was asked.
+    """
+
+    SHOWN: ClassVar[tuple[str, ...]] = ("namespace", "open", "oldest", "dead", "pools", "workers")
     ALWAYS: ClassVar[frozenset[str]] = frozenset({"open", "dead", "pools", "workers"})
 
     namespace: Name
     open: StrictInt = 0
+    oldest: Instant | None = None
     dead: StrictInt = 0
     pools: tuple[PoolCount, ...] = ()
     workers: tuple[WorkerInfo, ...] = ()

@@ -11,7 +11,8 @@ from importlib.util import find_spec
 from ..errors import MissingExtra
 
 if any(
-    find_spec(name) is None for name in ("fastapi", "uvicorn", "jinja2", "jwt", "multipart", "sse_starlette")
+    find_spec(name) is None
+    for name in ("fastapi", "uvicorn", "jinja2", "jwt", "multipart", "prometheus_client", "sse_starlette")
 ):
     raise MissingExtra("gateway", "The HTTP gateway")
 

@@ -8,12 +8,15 @@ from importlib.metadata import version
 from fastapi import Depends, FastAPI
 
 from .._async.client import AsyncBroker
+from ..telemetry import Tracer
 from . import inbox
 from .identity import Identify, guard, keys_of, tokens_of
 from .limits import BodyLimit, Heads
+from .metrics import Metrics
 from .openapi import describe
 from .problems import install
-from .routes import completions, fleet, health, interrupts, runs
+from .requests import Requests
+from .routes import completions, fleet, health, interrupts, metrics, runs
 from .settings import GatewaySettings
 
 ROUTERS = (
@@ -47,11 +50,24 @@ def create_app(
     app.state.settings = settings or GatewaySettings()
     app.state.identifies = (keys_of(broker), tokens_of(broker), *identify)
     app.state.refusals = Counter()
+    app.state.drains = False
     install(app)
     describe(app, ROUTERS)
     app.add_middleware(BodyLimit, most=app.state.settings.max_body)
     app.add_middleware(Heads)
-    for router in ROUTERS:
+    _watch(app, broker)
+    for router in (*ROUTERS, metrics.metrics_route(public=app.state.settings.public_metrics)):
         app.include_router(router)
     inbox.install(app)
     return app
+
+
+def _watch(app: FastAPI, broker: AsyncBroker) -> None:
+    """Counts, logs and traces what the application does."""
+    app.state.metrics = Metrics(broker, app.state.settings.metrics_seconds)
+
+    def tracer() -> Tracer | None:
+        observer = broker._link.observer  # noqa: SLF001 - the same house
+        return observer if isinstance(observer, Tracer) else None
+
+    app.add_middleware(Requests, meter=app.state.metrics.meter, tracer=tracer)

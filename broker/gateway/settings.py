@@ -16,3 +16,11 @@ class GatewaySettings:
     """How long a request may take, in seconds; streams of events may take longer."""
     requests_per_minute: int = 1200
     """How many requests one credential may send in a minute, at all gateways of a namespace together; 0: any number."""
+    public_metrics: bool = False
+    """Whether `/metrics` is for everybody who reaches the gateway; else for keys that may read."""
+    metrics_seconds: float = 5.0
+    """How old the levels at `/metrics` may be, in seconds: a storm of scrapes costs the server one reading in that."""
+    notice_seconds: float = 2.0
+    """How long a gateway that was told to end says so at `/readyz` and still takes requests, in seconds."""
+    drain_seconds: float = 20.0
+    """How long requests that are open then may take to end, in seconds."""

@@ -72,10 +72,12 @@ def pause(
     keep: Sequence[str] = (),
     not_after: int = 0,
     protocol_ids: Sequence[str] = (),
+    traceparent: str | None = None,
 ) -> Pause:
     """A suspension, checked whole. Raises `InvalidInput` that names the field, `MissingExtra` for a schema.
 
-    `protocol_ids` are the runs of a protocol that led here; the latest are kept with each question.
+    `protocol_ids` are the runs of a protocol that led here; the latest are kept with each question. `traceparent` is
+    the trace of a question that brings none of its own.
     """
     state, found = (
         (state, ())
@@ -85,6 +87,10 @@ def pause(
     if protocol_ids:
         along = tuple(protocol_ids[-settings.limits.labels :])
         found = tuple(one.model_copy(update={"protocol_ids": along}) for one in found)
+    if traceparent is not None:
+        found = tuple(
+            one if one.traceparent else one.model_copy(update={"traceparent": traceparent}) for one in found
+        )
     questions = tuple(_question(namespace, place, seq, n, one, settings) for n, one in enumerate(found))
     ids = [q.id for q in questions]
     if len(set(ids)) != len(ids):
@@ -210,7 +216,8 @@ def said(
     wrong = validate_answer(record.interrupt, answer)
     if wrong is not None:
         return wrong
-    return verdict_of(record.interrupt, record.id, answer, by, op=op, seen=seen)
+    found = verdict_of(record.interrupt, record.id, answer, by, op=op, seen=seen)
+    return found._replace(asked_at=record.opened_at.timestamp(), traceparent=record.interrupt.traceparent)
 
 
 def with_siblings(a: Address, others: Sequence[Address]) -> Address:

@@ -259,9 +259,10 @@ class Worker:
     async def _go_on(self, run: Run[Any]) -> None:
         try:
             await run.load()
-            result = await self._agents[run.agent].call(run, self._blocking._link)  # noqa: SLF001
-            if run.is_held or run._fault is not None:  # noqa: SLF001 - a handler that returns after a pause has paused
-                await run.finish(result)
+            with run._span():  # noqa: SLF001 - the same house
+                result = await self._agents[run.agent].call(run, self._blocking._link)  # noqa: SLF001
+                if run.is_held or run._fault is not None:  # noqa: SLF001 - one that returns after a pause has paused
+                    await run.finish(result)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises ends its attempt and no other

@@ -69,6 +69,7 @@ def test_the_extras(metadata: Message) -> None:
         "openai-agents",
         "pydantic-ai",
         "schema",
+        "telemetry",
         "testing",
     ]
 

@@ -26,8 +26,8 @@ def test_the_state_of_an_empty_namespace(cli: Cli, environment: dict[str, str]) 
     assert server.startswith(("unix://", "redis://"))
     assert rest[-1] == "No worker has said that it is there."
     assert cli("status", "--json").json == {
-        "namespace": environment["BROKER_NAMESPACE"], "open": 0, "dead": 0, "pools": [], "workers": [],
-        "server": server,
+        "namespace": environment["BROKER_NAMESPACE"], "open": 0, "oldest_ms": None, "dead": 0, "pools": [],
+        "workers": [], "server": server,
     }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Final, get_args
@@ -17,6 +17,7 @@ from broker.core import limits, outcomes, schema, settings, states
 from broker.gateway import GatewaySettings
 from broker.interop.agui import rules
 from broker.store import namespace, scripts
+from broker.telemetry.metrics import COUNTED, GAUGES, HTTP, Metric
 from tests.tools import command_pages, http_pages
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -239,6 +240,19 @@ def catalogue() -> str:
 # Records -----------------------------------------------------------------------------------------------------------
 
 
+def metric_table(metrics: Sequence[Metric]) -> Callable[[], str]:
+    """Metrics with their labels and what they say."""
+
+    def made() -> str:
+        rows = (
+            (f"`{one.name}`", one.sort.value, ", ".join(f"`{label}`" for label in one.labels), one.says)
+            for one in metrics
+        )
+        return table(("metric", "sort", "labels", "what it says"), rows)
+
+    return made
+
+
 def record_table() -> str:
     """Every record with its fields, the required ones first."""
     rows = []
@@ -296,6 +310,9 @@ PARTS: Final[dict[str, Callable[[], str]]] = {
     "limits": limit_table,
     "scripts": script_list,
     "operations": catalogue,
+    "metrics-levels": metric_table(GAUGES),
+    "metrics-counted": metric_table(COUNTED),
+    "metrics-http": metric_table(HTTP),
     "records": record_table,
     "commands": command_pages.commands,
     "stream-rules": stream_rules,

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from ...errors import BrokerError
@@ -24,8 +24,10 @@ async def livez() -> dict[str, str]:
 
 @router.get("/readyz")
 @needs(PUBLIC)
-async def readyz(broker: BrokerOf) -> JSONResponse:
-    """Whether the server of the namespace answers; 503 where it does not. It costs the server one small read."""
+async def readyz(request: Request, broker: BrokerOf) -> JSONResponse:
+    """Whether it takes requests: 503 where the server does not answer, or it is about to end. It costs a small read."""
+    if request.app.state.drains:
+        return JSONResponse({"state": "draining"}, 503)
     try:
         async with asyncio.timeout(PATIENCE):
             await broker.active("readyz")

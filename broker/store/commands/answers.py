@@ -30,7 +30,8 @@ from .values import About, Command, Item, Reply, brief, micros, text
 class Said(NamedTuple):
     """One answer as the script wants it. `action` is the digest of what may run when the answer edits it.
 
-    `told` is what the history says of it: empty for its kind alone.
+    `told` is what the history says of it: empty for its kind alone. `asked_at` (Unix seconds) and `traceparent` are the
+    question's, for those who watch.
     """
 
     def __repr__(self) -> str:
@@ -44,6 +45,8 @@ class Said(NamedTuple):
     seen: str = ""
     action: str = ""
     told: str = ""
+    asked_at: float | None = None
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +157,7 @@ def answer(p: Partition, pairs: Sequence[tuple[Address, Said]]) -> Command[Outco
                 0,
                 s.told,
             ),
-            About(a.session, a.run, (a.interrupt,), s.op),
+            About(a.session, a.run, (a.interrupt,), s.op, None, s.asked_at, s.traceparent),
         )
         for a, s in pairs
     )
@@ -203,5 +206,5 @@ def answer_call(
         at = found.get(text(reply[1])) if len(reply) > 1 else None
         return told(reply, at.interrupt if at else a.call, at)
 
-    about = About(a.session, a.run, (), said.op)
+    about = About(a.session, a.run, (), said.op, None, said.asked_at, said.traceparent)
     return Command("answer", p, (Item(tuple(keys), args, about),), decode, confirm=True)

@@ -55,6 +55,7 @@ def _begun(command: Command[Any]) -> Iterator[Observation]:
         yield Observation(
             number=next(_numbers), op=command.script, session_id=about.session or None, run_id=about.run or None,
             interrupt_ids=about.interrupts, operation_id=about.operation or None, t_call=now, fence=about.fence,
+            asked_at=about.asked_at, traceparent=about.traceparent,
         )  # fmt: skip
 
 
@@ -63,9 +64,10 @@ def _ended(sent: Observation, what: Any, end: int) -> Observation:
     if isinstance(what, StaleLease) and not what.repeated:
         return replace(sent, t_return=end, outcome=what.code)
     if isinstance(what, BaseException):
-        return replace(sent, t_return=end, error=_fault(what))
+        missed = isinstance(what, Refused) and isinstance(what.outcome, NotDurable)
+        return replace(sent, t_return=end, error=_fault(what), is_undurable=missed)
     if isinstance(what, NotDurable):
-        return replace(sent, t_return=end, error="unsure")
+        return replace(sent, t_return=end, error="unsure", is_undurable=True)
     if isinstance(what, Leased):
         fence = what.token.fence
         return replace(sent, t_return=end, outcome="leased", fence=fence, operation_id=f"lease-{fence}")

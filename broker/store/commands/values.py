@@ -39,13 +39,18 @@ def brief(one: tuple[Any, ...]) -> str:
 
 
 class About(NamedTuple):
-    """What one item is about, for those who watch: ids only, and the fence of the lease it shows."""
+    """What one item is about, for those who watch: ids only, and the fence of the lease it shows.
+
+    Of an answer also when its question was asked (Unix seconds), and the trace that it belongs to.
+    """
 
     session: str = ""
     run: str = ""
     interrupts: tuple[str, ...] = ()
     operation: str = ""
     fence: int | None = None
+    asked_at: float | None = None
+    traceparent: str | None = None
 
 
 NOTHING: Final = About()

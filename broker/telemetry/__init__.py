@@ -7,6 +7,7 @@ never among them. Without an observer nothing is collected and nothing is paid.
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -52,7 +53,9 @@ class Observation:
     after, and no other's in the process. `outcome` is the code the caller is told, or the word for what happened;
     None with an `error` says that the call failed: `unsure` and `cancelled` when it may have happened all the same,
     else the code of an error that changed nothing. `winner` is the operation that was first. `fence` is that of the
-    lease the call showed or got. A suspension may have several interrupts.
+    lease the call showed or got. A suspension may have several interrupts. Of an answer, `asked_at` is when its
+    question was asked, in Unix seconds by the server's clock, and `traceparent` the trace that the question belongs to,
+    where they are known. `is_undurable`: it happened, and did not reach the durability class in time.
     """
 
     number: int
@@ -67,6 +70,9 @@ class Observation:
     outcome: str | None = None
     winner: str | None = None
     error: str | None = None
+    asked_at: float | None = None
+    traceparent: str | None = None
+    is_undurable: bool = False
 
 
 class Observer(Protocol):
@@ -87,3 +93,46 @@ class Silent:
 
     def told(self, calls: Sequence[Observation], /) -> None:
         """Nothing."""
+
+
+UNTRACED: Final[AbstractContextManager[str | None]] = nullcontext(None)
+"""What stands for a span where nothing is traced."""
+
+
+class Tracer(Silent):
+    """An observer that also follows work across processes, by the `traceparent` in the records."""
+
+    def span(
+        self, name: str, traceparents: Sequence[str] = (), /, **facts: str | int
+    ) -> AbstractContextManager[str | None]:
+        """What a block of work does, as one span: entered, it gives the `traceparent` of what comes of it.
+
+        It goes on with the first of `traceparents` (texts of W3C Trace Context; what cannot be read is passed over) and
+        is linked to the others; without any it belongs to what the caller is doing.
+        """
+        del name, traceparents, facts
+        return UNTRACED
+
+
+class Together(Tracer):
+    """Several observers as one. The first that traces makes the spans."""
+
+    def __init__(self, *observers: Observer | None) -> None:
+        self._observers = tuple(one for one in observers if one is not None)
+        self._tracer = next((one for one in self._observers if isinstance(one, Tracer)), None)
+
+    def sent(self, calls: Sequence[Observation], /) -> None:
+        """Tells each of them."""
+        for one in self._observers:
+            one.sent(calls)
+
+    def told(self, calls: Sequence[Observation], /) -> None:
+        """Tells each of them."""
+        for one in self._observers:
+            one.told(calls)
+
+    def span(
+        self, name: str, traceparents: Sequence[str] = (), /, **facts: str | int
+    ) -> AbstractContextManager[str | None]:
+        """That of the one that traces."""
+        return self._tracer.span(name, traceparents, **facts) if self._tracer is not None else UNTRACED
