@@ -4,6 +4,7 @@ import contextlib
 from typing import Any
 
 import httpx
+import pytest
 
 from broker import AsyncBroker
 from broker.core.access import ApiRole
@@ -79,6 +80,17 @@ async def test_headers_have_their_length(site: Site) -> None:
         assert (await ada.get("/v1/fleet")).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("sent", "field"),
+    [
+        ({"agent": "a", "session": "s", "by": {"id": "eve"}}, "by"),
+        ({"agent": "a", "session": "{s}"}, "session"),
+        ({"agent": "a"}, "session"),
+        ({"agent": "a", "session": "s", "priority": "high"}, "priority"),
+        ([], "body"),
+    ],
+    ids=["who", "id", "missing", "type", "list"],
+)
 async def test_a_body_that_does_not_fit_is_refused_by_the_name_of_its_field(
     site: Site, sent: Any, field: str
 ) -> None:
