@@ -28,6 +28,7 @@ from ..store.scripts import Rendering
 from ..telemetry import Observer
 from .batches import Batch
 from .checking import MOST_CHECKED, Check, Walk
+from .events import Events
 from .inbox import Inbox
 from .keys import Keys
 from .link import Link
@@ -82,6 +83,7 @@ class Broker:
         self.batch: Batch = Batch(self._link, self.inbox)
         self.runs: Runs = Runs(self._link)
         self.dead: Dead = Dead(self._link, self.runs)
+        self.events: Events = Events(self._link)
         self.keys: Keys = Keys(self._link)
         self.signing: Signing = Signing(self._link)
         self.tokens: Tokens = Tokens(self._link, self.signing, self.inbox)

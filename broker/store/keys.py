@@ -51,6 +51,13 @@ SEGMENTS: Final[dict[str, str]] = {
     "signing": ":signing",
     "revoked": ":revoked",
     "rates": ":rates:",
+    # who follows what happened, and who is told of it
+    "cursors": ":cursors",
+    "holders": ":holders:",
+    "hooks": ":hooks",
+    "posts": ":posts",
+    "due": ":due",
+    "lost": ":lost",
     # what a confirmed call writes before it waits for the disk
     "touch": ":touch",
     # settings of the namespace, under a tag of its own

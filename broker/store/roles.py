@@ -22,7 +22,9 @@ class Role(StrEnum):
 
 _NO_KEYS: Final = frozenset({"settled", "stir", "wake", "clock", "meta"})
 """Segments that are no keys of a partition: channels, the clock of tests, and the settings (see `_patterns`)."""
-_PRIVATE: Final = frozenset({"credentials", "signing", "revoked", "rates"})
+_PRIVATE: Final = frozenset(
+    {"credentials", "signing", "revoked", "rates", "cursors", "holders", "hooks", "posts", "due", "lost"}
+)
 """Segments that no worker may read: whoever reads a signing key can sign."""
 
 # What the scripts run, what readers and followers of doorbells need, and what the client says when it connects.
@@ -50,7 +52,9 @@ COMMANDS: Final[tuple[str, ...]] = (
     *("hincrby", "expire"),
     *("ping", "info", "select", "subscribe", "unsubscribe", "client|setname"),
 )
-MENDING: Final = ("xinfo|stream", "xinfo|consumers", "xgroup|setid", "xgroup|destroy", "xlen", "memory|usage")
+FOLLOWING: Final = ("xinfo|stream",)
+"""What following events needs beside those: a worker follows none."""
+MENDING: Final = ("xinfo|consumers", "xgroup|setid", "xgroup|destroy", "xlen", "memory|usage")
 
 
 def acl_rules(namespace: str, role: Role, *, waits: bool = False) -> tuple[str, ...]:
@@ -60,7 +64,12 @@ def acl_rules(namespace: str, role: Role, *, waits: bool = False) -> tuple[str, 
     WAITAOF, which older servers do not know. Raises `InvalidInput` for a bad namespace.
     """
     check_namespace(namespace)
-    commands = COMMANDS + (MENDING if role is Role.OPERATOR else ()) + (("waitaof",) if waits else ())
+    commands = (
+        COMMANDS
+        + (() if role is Role.WORKER else FOLLOWING)
+        + (MENDING if role is Role.OPERATOR else ())
+        + (("waitaof",) if waits else ())
+    )
     allowed = tuple(f"+{command}" for command in commands)
     return ("resetkeys", "resetchannels", *_patterns(namespace, role), "nocommands", *allowed)
 
