@@ -12,12 +12,12 @@ from .identity import Identify, guard, keys_of, tokens_of
 from .limits import BodyLimit
 from .openapi import describe
 from .problems import install
-from .routes import completions, fleet, health, interrupts, runs
+from .routes import completions, events, fleet, health, interrupts, runs
 from .settings import GatewaySettings
 
 ROUTERS = (
     health.router, interrupts.router, interrupts.answers, completions.router, runs.router, runs.sessions,
-    fleet.router, fleet.dead, fleet.keys,
+    fleet.router, fleet.dead, fleet.keys, events.router,
 )  # fmt: skip
 
 
@@ -46,6 +46,7 @@ def create_app(
     app.state.settings = settings or GatewaySettings()
     app.state.identifies = (keys_of(broker), tokens_of(broker), *identify)
     app.state.refusals = Counter()
+    app.state.streams = events.Streams(app.state.settings.streams, app.state.settings.streams_per_caller)
     install(app)
     describe(app)
     app.add_middleware(BodyLimit, most=app.state.settings.max_body)

@@ -16,3 +16,7 @@ class GatewaySettings:
     """How long a request may take, in seconds; streams of events may take longer."""
     requests_per_minute: int = 1200
     """How many requests one credential may send in a minute, at all gateways of the namespace together; 0: any number."""
+    streams_per_caller: int = 20
+    """How many streams of events one credential may have open at a gateway."""
+    streams: int = 1000
+    """How many streams of events may be open at a gateway."""
