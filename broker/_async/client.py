@@ -28,6 +28,7 @@ from ..telemetry import Observer
 from .batches import Batch
 from .checking import MOST_CHECKED, Check, Walk
 from .events import Events
+from .hooks import Hooks
 from .inbox import Inbox
 from .keys import Keys
 from .link import Link
@@ -83,6 +84,7 @@ class AsyncBroker:
         self.runs: Runs = Runs(self._link)
         self.dead: Dead = Dead(self._link, self.runs)
         self.events: Events = Events(self._link)
+        self.hooks: Hooks = Hooks(self._link, self.events)
         self.keys: Keys = Keys(self._link)
         self.signing: Signing = Signing(self._link)
         self.tokens: Tokens = Tokens(self._link, self.signing, self.inbox)

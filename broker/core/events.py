@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Final, NamedTuple, Self
 
-from pydantic import StrictBool, StrictInt
+from pydantic import StrictInt
 
 from ..errors import InvalidInput
 from .answers import Principal
@@ -60,8 +60,6 @@ class Event(Model):
     """What sort of answer settled it: approve, edit, reject, ...; None where nobody answered."""
     by: Principal | None = None
     missed: StrictInt | None = None
-    replayed: StrictBool = False
-    """Whether it was sent again by hand."""
 
 
 class Place(NamedTuple):
