@@ -1,6 +1,7 @@
 """What happens in a namespace, from a cursor on: for those who look on, keep a page up to date, or tell others."""
 
 from collections.abc import AsyncGenerator, Sequence
+from datetime import timedelta
 
 from ..core.events import BEGINNING, Event, EventType, Place, Wanted
 from ..core.limits import check_name
@@ -136,6 +137,31 @@ class Events:
         """Forgets a name. Safe to repeat."""
         check_name("name", name)
         await self._link.fetch(events.drop_position(await self._place(), name))
+
+    async def note(self, name: str, about: str, said: str | None) -> None:
+        """Notes something beside a named cursor, such as which message shows an interrupt; None forgets it."""
+        check_name("name", name)
+        p = await self._place()
+        if said is None:
+            await self._link.fetch(events.drop_note(p, name, about))
+        else:
+            await self._link.fetch(events.keep_note(p, name, about, said))
+
+    async def noted(self, name: str, about: str) -> str | None:
+        """What was noted, None where nothing was."""
+        check_name("name", name)
+        return await self._link.fetch(events.read_note(await self._place(), name, about))
+
+    async def notes(self, name: str) -> dict[str, str]:
+        """Everything that was noted beside a named cursor."""
+        check_name("name", name)
+        return await self._link.fetch(events.read_notes(await self._place(), name))
+
+    async def hold(self, name: str, holder: str, span: timedelta) -> bool:
+        """Whether `holder` is the one follower of that name, for so long from now; a zero span gives that up."""
+        check_name("name", name)
+        ms = round(span.total_seconds() * 1000)
+        return await self._link.fetch(events.hold(await self._place(), name, holder, ms))
 
     async def _place(self) -> Partition:
         await self._link.open()

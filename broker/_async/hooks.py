@@ -8,7 +8,7 @@ from ..core.fields import from_ms, to_ms
 from ..core.hooks import Hook, HookSecret, NewHook, Post, new_hook, new_secret
 from ..core.limits import check_id, check_range
 from ..errors import InvalidInput, UnknownId
-from ..store.commands import events, hooks
+from ..store.commands import hooks
 from ..store.keys import Partition
 from .events import Events
 from .link import Link
@@ -130,11 +130,6 @@ class Outbox:
     async def now(self) -> datetime:
         """The server's time."""
         return from_ms(await self._link.now() // 1000)
-
-    async def hold(self, holder: str, span: timedelta) -> bool:
-        """Whether `holder` is the one sender of the namespace, for so long; a zero span gives that up."""
-        ms = round(span.total_seconds() * 1000)
-        return await self._link.fetch(events.hold(await self._place(), "webhooks", holder, ms))
 
     async def hooks(self) -> tuple[Hook, ...]:
         """Every hook, with its secrets."""

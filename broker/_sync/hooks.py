@@ -9,7 +9,7 @@ from ..core.fields import from_ms, to_ms
 from ..core.hooks import Hook, HookSecret, NewHook, Post, new_hook, new_secret
 from ..core.limits import check_id, check_range
 from ..errors import InvalidInput, UnknownId
-from ..store.commands import events, hooks
+from ..store.commands import hooks
 from ..store.keys import Partition
 from .events import Events
 from .link import Link
@@ -131,11 +131,6 @@ class Outbox:
     def now(self) -> datetime:
         """The server's time."""
         return from_ms(self._link.now() // 1000)
-
-    def hold(self, holder: str, span: timedelta) -> bool:
-        """Whether `holder` is the one sender of the namespace, for so long; a zero span gives that up."""
-        ms = round(span.total_seconds() * 1000)
-        return self._link.fetch(events.hold(self._place(), "webhooks", holder, ms))
 
     def hooks(self) -> tuple[Hook, ...]:
         """Every hook, with its secrets."""

@@ -1,5 +1,6 @@
 """`serve`: the HTTP gateway of a namespace. `keys`: who may use it. `signing`: what its tokens are signed with."""
 
+import contextlib
 from datetime import timedelta
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from ..core.fields import to_ms
 from ..core.limits import JSON
 from ..core.signing import SigningKey
 from .given import read_span
+from .hooks import Allow, sending
 from .invocation import Invocation
 from .provider import JwtAudience, JwtClaim, JwtIssuer, JwtKeys, JwtRole, provider
 from .screen import DIM, GOOD, columns, text, when
@@ -34,6 +36,10 @@ async def serve(
     jwt_keys: JwtKeys = None,
     jwt_role: JwtRole = None,
     jwt_claim: JwtClaim = "groups",
+    webhooks: Annotated[
+        bool, typer.Option("--webhooks", help="Sends the namespace's webhooks, too.")
+    ] = False,
+    webhooks_allow: Allow = None,
 ) -> None:
     """Serves the HTTP gateway with its inbox."""
     import uvicorn  # noqa: PLC0415 - needs the extra
@@ -46,7 +52,8 @@ async def serve(
             create_app(broker, identify=known), host=host, port=port, log_level="warning", server_header=False
         )
         cli.screen.say(Text(f"Serving namespace {broker.namespace} on http://{host}:{port}", style=GOOD))
-        await uvicorn.Server(config).serve()
+        async with sending(broker, webhooks_allow) if webhooks else contextlib.nullcontext():
+            await uvicorn.Server(config).serve()
 
 
 async def keys_create(

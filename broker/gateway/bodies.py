@@ -7,7 +7,7 @@ from pydantic import Field, InstanceOf, StrictBool, StrictInt
 from ..core.access import ApiRole
 from ..core.answers import Answer, Principal
 from ..core.batches import AnswerTo
-from ..core.fields import Few, Id, Json, JsonObject, Name, Text
+from ..core.fields import Id, Json, JsonObject, Name, Text
 from ..core.limits import check_count
 from ..core.records import HistoryEntry, InterruptRecord, RunRecord
 from ..core.shape import Model

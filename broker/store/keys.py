@@ -53,6 +53,7 @@ SEGMENTS: Final[dict[str, str]] = {
     "rates": ":rates:",
     # who follows what happened, and who is told of it
     "cursors": ":cursors",
+    "notes": ":notes:",
     "holders": ":holders:",
     "hooks": ":hooks",
     "posts": ":posts",

@@ -23,7 +23,19 @@ class Role(StrEnum):
 _NO_KEYS: Final = frozenset({"settled", "stir", "wake", "clock", "meta"})
 """Segments that are no keys of a partition: channels, the clock of tests, and the settings (see `_patterns`)."""
 _PRIVATE: Final = frozenset(
-    {"credentials", "signing", "revoked", "rates", "cursors", "holders", "hooks", "posts", "due", "lost"}
+    {
+        "credentials",
+        "signing",
+        "revoked",
+        "rates",
+        "cursors",
+        "notes",
+        "holders",
+        "hooks",
+        "posts",
+        "due",
+        "lost",
+    }
 )
 """Segments that no worker may read: whoever reads a signing key can sign."""
 

@@ -9,8 +9,8 @@ from typing import Any, Final, Protocol
 
 from ..store.connect import Options, sync_client
 
-MAY_EXPIRE: Final = frozenset({":sweeper", ":rates:0", ":rates:1"})
-"""Keys, by what follows the hash tag, that may carry a time to live: the sweeper's lease, and what rates are counted by."""
+MAY_EXPIRE: Final = frozenset({":sweeper", ":rates:0", ":rates:1", ":holders:webhooks", ":holders:slack"})
+"""Keys, by what follows the hash tag, that may carry a time to live: leases of those of whom there is one, and rates."""
 
 _LIFETIMES: Final = (
     "local ms = {} for i, key in ipairs(KEYS) do ms[i] = redis.call('PTTL', key) end return ms"

@@ -33,7 +33,7 @@ async def take(events: AsyncGenerator[Event, None], count: int) -> list[Event]:
 
 async def connections(broker: AsyncBroker) -> int:
     """How many connections of the server wait for entries of a stream."""
-    rows = await broker._link.client.execute_command("CLIENT", "LIST")  # noqa: SLF001
+    rows = await broker._link.client.execute_command("CLIENT", "LIST")
     text = rows.decode() if isinstance(rows, bytes) else str(rows)
     return text.count("cmd=xread")
 
@@ -118,7 +118,7 @@ async def test_P9_who_falls_behind_is_told_of_the_gap(broker: AsyncBroker, serve
     """P9: what was trimmed before it was read is told as a gap with its number, and nothing else is lost."""
     start = await broker.events.cursor()
     ids = [await ask(broker, f"s{n}") for n in range(5)]
-    name = broker._link.space.partition(0).key("interrupts")  # noqa: SLF001
+    name = broker._link.space.partition(0).key("interrupts")
     with redis.Redis.from_url(server.url) as client:
         client.xtrim(name, maxlen=2, approximate=False)
     async with followed(broker, after=start) as events:
@@ -135,7 +135,7 @@ async def test_P9_a_trimmed_stream_is_no_gap_where_all_was_read(
     await ask(broker, "one")
     async with followed(broker, after=BEGINNING) as events:
         (last,) = await take(events, 1)
-    name = broker._link.space.partition(0).key("interrupts")  # noqa: SLF001
+    name = broker._link.space.partition(0).key("interrupts")
     with redis.Redis.from_url(server.url) as client:
         client.xtrim(name, maxlen=0, approximate=False)
     two = await ask(broker, "two")
@@ -147,7 +147,7 @@ async def test_P9_a_lost_stream_is_a_gap(broker: AsyncBroker, server: RunningSer
     await ask(broker, "one")
     last = await broker.events.cursor()
     with redis.Redis.from_url(server.url) as client:
-        client.delete(broker._link.space.partition(0).key("interrupts"))  # noqa: SLF001
+        client.delete(broker._link.space.partition(0).key("interrupts"))
     async with followed(broker, after=last) as events:
         (gap,) = await take(events, 1)
         two = await ask(broker, "two")
@@ -167,7 +167,7 @@ async def test_a_follower_that_does_not_keep_up_loses_nothing(
     await following.next(0.01)
     await other.next(0.01)
     ids = [await ask(broker, f"s{n}") for n in range(20)]
-    seat = following._seat  # noqa: SLF001
+    seat = following._seat
     assert seat is not None
     await await_until(lambda: seat.is_over)
     found: list[str | None] = []

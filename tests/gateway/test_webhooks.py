@@ -258,14 +258,14 @@ async def test_a_deleted_hook_is_told_nothing(broker: AsyncBroker, receiver: Rec
 
 async def test_one_sender_at_a_time_and_another_takes_over(broker: AsyncBroker, receiver: Receiver) -> None:
     await broker.hooks.create(receiver.url, types=["interrupt.opened"])
-    outbox = broker.hooks.outbox()
-    assert await outbox.hold("one", timedelta(seconds=60))
-    assert not await outbox.hold("two", timedelta(seconds=60))
+    hold = broker.events.hold
+    assert await hold("webhooks", "one", timedelta(seconds=60))
+    assert not await hold("webhooks", "two", timedelta(seconds=60))
     async with sending(broker):
         await ask(broker)
-        assert await outbox.hold("one", timedelta(milliseconds=500))
+        assert await hold("webhooks", "one", timedelta(milliseconds=500))
         await await_until(lambda: bool(receiver.received))
-        assert not await outbox.hold("one", timedelta(seconds=60))
+        assert not await hold("webhooks", "one", timedelta(seconds=60))
 
 
 SENDER = """

@@ -65,7 +65,7 @@ class WebhookSender:
         """Sends until it is cancelled. A lost server only makes it late."""
         while True:
             try:
-                if await self._outbox.hold(self._name, self._settings.lease):
+                if await self._broker.events.hold(CURSOR, self._name, self._settings.lease):
                     await self._send_while_held()
             except (Unavailable, OutOfMemory) as fault:
                 log.warning("webhooks wait for the server: %s", fault)
@@ -91,11 +91,13 @@ class WebhookSender:
                 await asyncio.gather(*every, return_exceptions=True)
                 self._flying.clear()
                 with contextlib.suppress(BrokerError):
-                    await self._outbox.hold(self._name, timedelta())
+                    await self._broker.events.hold(CURSOR, self._name, timedelta())
 
     async def _hold(self) -> None:
         """Ends when another sender has taken over."""
-        while await self._outbox.hold(self._name, self._settings.lease):
+        while True:
+            if not await self._broker.events.hold(CURSOR, self._name, self._settings.lease):
+                return
             await asyncio.sleep(self._settings.lease.total_seconds() / 3)
 
     async def _collect(self) -> None:

@@ -1,6 +1,6 @@
 """What followers of events read: the two doorbells of each partition from a place on, and the facts behind an entry.
 
-Named cursors are one hash in the first partition: name -> cursor.
+In the first partition: named cursors, a hash, and for each name a hash of what its follower notes beside it.
 """
 
 from collections.abc import Sequence
@@ -180,8 +180,31 @@ def drop_position(p: Partition, name: str) -> Read[None]:
     return Read((("HDEL", p.key("cursors"), name),), lambda _: None)
 
 
+def read_note(p: Partition, name: str, about: str) -> Read[str | None]:
+    """What a follower has noted about something; None where it has not."""
+    return Read(
+        (("HGET", p.key("notes", name), about),), lambda replies: text(replies[0]) if replies[0] else None
+    )
+
+
+def read_notes(p: Partition, name: str) -> Read[dict[str, str]]:
+    """Everything that a follower has noted."""
+    key = p.key("notes", name)
+    return Read((("HGETALL", key),), lambda r: {about: text(said) for about, said in pairs(r[0]).items()})
+
+
+def keep_note(p: Partition, name: str, about: str, said: str) -> Read[None]:
+    """Stores what a follower notes. Safe to repeat."""
+    return Read((("HSET", p.key("notes", name), about, said),), lambda _: None)
+
+
+def drop_note(p: Partition, name: str, about: str) -> Read[None]:
+    """Forgets what a follower has noted. Safe to repeat."""
+    return Read((("HDEL", p.key("notes", name), about),), lambda _: None)
+
+
 def hold(p: Partition, role: str, holder: str, ms: int) -> Read[bool]:
-    """Whether `holder` has a role of which there is one in a namespace, for so many milliseconds from now; 0 gives it up."""
+    """Whether `holder` has a role that one has at a time, for so many milliseconds from now; 0 gives it up."""
     command = ("EVAL", _HOLD, 1, p.key("holders", role), holder, ms)
     return Read((command,), lambda replies: int(replies[0]) == 1)
 

@@ -1,0 +1,173 @@
+"""The two sides of Slack: cards that are posted and kept up to date, and presses that come back."""
+
+import asyncio
+import contextlib
+import logging
+import random
+from typing import Any, Final
+
+import aiohttp
+from fastapi import FastAPI
+from slack_sdk.errors import SlackApiError
+from slack_sdk.http_retry.builtin_async_handlers import (
+    AsyncConnectionErrorRetryHandler,
+    AsyncRateLimitErrorRetryHandler,
+)
+from slack_sdk.web.async_client import AsyncWebClient
+
+from ..._async.client import AsyncBroker
+from ..._async.events import Event, EventType, Following
+from ...core.ids import new_nonce
+from ...core.models import Audience
+from ...core.records import InterruptRecord
+from ...core.states import Settlement
+from ...errors import InvalidInput, OutOfMemory, Unavailable, UnknownId
+from . import cards
+from .presses import Presses
+from .settings import SlackSettings
+
+log = logging.getLogger("broker.slack")
+
+CURSOR: Final = "slack"
+FAULTS: Final = (aiohttp.ClientError, OSError, TimeoutError)
+LATER: Final = frozenset(
+    {"ratelimited", "service_unavailable", "internal_error", "fatal_error", "request_timeout"}
+)
+
+
+class Slack:
+    """Approvals of a namespace in one channel. Start it in as many processes as you like: one of them posts."""
+
+    def __init__(self, broker: AsyncBroker, settings: SlackSettings) -> None:
+        self._broker = broker
+        self._settings = settings
+        self._name = f"slack-{new_nonce()}"
+        handlers = [AsyncConnectionErrorRetryHandler(), AsyncRateLimitErrorRetryHandler(max_retry_count=2)]
+        self._api = AsyncWebClient(settings.token, base_url=settings.api, timeout=10, retry_handlers=handlers)
+        self._presses = Presses(broker, settings, self._api, self.show)
+
+    def install(self, app: FastAPI) -> None:
+        """Adds the route that Slack sends presses to: `POST /v1/slack/interactive`."""
+        app.include_router(self._presses.router)
+
+    async def run(self) -> None:
+        """Posts a card for each new approval, and updates it when it is settled, until it is cancelled."""
+        span = self._settings.lease
+        while True:
+            try:
+                if await self._broker.events.hold(CURSOR, self._name, span):
+                    await self._follow_while_held()
+            except (Unavailable, OutOfMemory) as fault:
+                log.warning("Slack waits for the server: %s", fault)
+            await asyncio.sleep(span.total_seconds() / 3 * (0.5 + random.random()))  # noqa: S311 - jitter
+
+    async def _follow_while_held(self) -> None:
+        tasks = [asyncio.create_task(one) for one in (self._hold(), self._follow())]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for one in done:
+                one.result()
+        finally:
+            for one in tasks:
+                one.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            with contextlib.suppress(Unavailable):
+                await self._broker.events.hold(CURSOR, self._name, self._settings.lease * 0)
+
+    async def _hold(self) -> None:
+        while True:
+            if not await self._broker.events.hold(CURSOR, self._name, self._settings.lease):
+                return
+            await asyncio.sleep(self._settings.lease.total_seconds() / 3)
+
+    async def _follow(self) -> None:
+        events = self._broker.events
+        following, kept = await self._from_where_it_was(), None
+        try:
+            while True:
+                for event in await following.next():
+                    await self._tell(event)
+                cursor = following.cursor
+                if cursor is not None and cursor != kept:
+                    await events.keep(CURSOR, cursor)
+                    kept = cursor
+        finally:
+            await following.leave()
+
+    async def _from_where_it_was(self) -> Following:
+        """A follower at the kept cursor; the first time, and after a gap, what is open is posted."""
+        after = await self._broker.events.position(CURSOR)
+        following = self._broker.events.following(after=after)
+        try:
+            gap = await following.open()
+        except InvalidInput:
+            following = self._broker.events.following()
+            gap = await following.open()
+        if after is None or gap:
+            await self._post_all()
+        if following.cursor is not None:
+            await self._broker.events.keep(CURSOR, following.cursor)
+        return following
+
+    async def _post_all(self) -> None:
+        """A card for whatever is open; and those that are there, as it is now."""
+        for interrupt in await self._broker.events.notes(CURSOR):
+            with contextlib.suppress(UnknownId):
+                await self._persist(await self._broker.inbox.get(interrupt))
+        cursor = None
+        while True:
+            page = await self._broker.inbox.list(queue=self._settings.queue, cursor=cursor, limit=100)
+            for record in page.items:
+                await self._persist(record)
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    async def _tell(self, event: Event) -> None:
+        if event.type == EventType.GAP:
+            await self._post_all()
+        elif event.type in (EventType.OPENED, EventType.SETTLED) and event.interrupt_id is not None:
+            with contextlib.suppress(UnknownId):
+                await self._persist(await self._broker.inbox.get(event.interrupt_id))
+
+    async def _persist(self, record: InterruptRecord) -> None:
+        """Shows a card, again and again where Slack cannot be reached; what Slack refuses is left."""
+        pause = 0.5
+        while True:
+            try:
+                await self.show(record)
+            except SlackApiError as refused:
+                if refused.response.get("error") not in LATER:
+                    log.error("Slack refuses the card of %s: %s", record.id, refused.response.get("error"))  # noqa: TRY400
+                    return
+            except FAULTS as fault:
+                log.warning("Slack cannot be reached: %s", fault)
+            else:
+                return
+            await asyncio.sleep(pause * (0.5 + random.random()))  # noqa: S311 - jitter
+            pause = min(pause * 2, 30.0)
+
+    async def show(self, record: InterruptRecord) -> None:
+        """Posts the card of an interrupt, or brings it up to date. Safe to repeat."""
+        noted = await self._broker.events.noted(CURSOR, record.id)
+        message: dict[str, Any] = cards.message(record, self._settings.inbox)
+        if noted is not None:
+            channel, ts = noted.split(" ", 1)
+            only = {name: message[name] for name in ("text", "blocks", "parse", "link_names")}
+            await self._api.chat_update(channel=channel, ts=ts, **only)
+            if record.state is not Settlement.OPEN:
+                await self._broker.events.note(CURSOR, record.id, None)
+        elif self._is_for_slack(record):
+            # To its end, also where this bot is stopped meanwhile: a card that nobody has noted is posted again.
+            await asyncio.shield(self._post(record.id, message))
+
+    async def _post(self, interrupt: str, message: dict[str, Any]) -> None:
+        posted = await self._api.chat_postMessage(channel=self._settings.channel, **message)
+        await self._broker.events.note(CURSOR, interrupt, f"{posted['channel']} {posted['ts']}")
+
+    def _is_for_slack(self, record: InterruptRecord) -> bool:
+        return (
+            record.state is Settlement.OPEN
+            and record.interrupt.addressed_to is Audience.APPROVALS
+            and self._settings.queue in (None, record.queue)
+        )
