@@ -12,12 +12,12 @@ from .identity import Identify, guard, keys_of, tokens_of
 from .limits import BodyLimit
 from .openapi import describe
 from .problems import install
-from .routes import completions, events, fleet, health, interrupts, runs
+from .routes import completions, events, fleet, health, intake, interrupts, runs
 from .settings import GatewaySettings
 
 ROUTERS = (
     health.router, interrupts.router, interrupts.answers, completions.router, runs.router, runs.sessions,
-    fleet.router, fleet.dead, fleet.keys, events.router,
+    fleet.router, fleet.dead, fleet.keys, events.router, intake.router,
 )  # fmt: skip
 
 

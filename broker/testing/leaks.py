@@ -9,7 +9,9 @@ from typing import Any, Final, Protocol
 
 from ..store.connect import Options, sync_client
 
-MAY_EXPIRE: Final = frozenset({":sweeper", ":rates:0", ":rates:1", ":holders:webhooks", ":holders:slack"})
+MAY_EXPIRE: Final = frozenset(
+    {":sweeper", ":rates:0", ":rates:1", ":holders:webhooks", ":holders:slack", ":holders:notify"}
+)
 """Keys, by what follows the hash tag, that may carry a time to live: leases of those of whom there is one, and rates."""
 
 _LIFETIMES: Final = (

@@ -16,12 +16,12 @@ from slack_sdk.http_retry.builtin_async_handlers import (
 from slack_sdk.web.async_client import AsyncWebClient
 
 from ..._async.client import AsyncBroker
-from ..._async.events import Event, EventType, Following
-from ...core.ids import new_nonce
+from ..._async.events import Event, EventType
 from ...core.models import Audience
 from ...core.records import InterruptRecord
 from ...core.states import Settlement
-from ...errors import InvalidInput, OutOfMemory, Unavailable, UnknownId
+from ...errors import UnknownId
+from ..duty import Duty
 from . import cards
 from .presses import Presses
 from .settings import SlackSettings
@@ -41,7 +41,7 @@ class Slack:
     def __init__(self, broker: AsyncBroker, settings: SlackSettings) -> None:
         self._broker = broker
         self._settings = settings
-        self._name = f"slack-{new_nonce()}"
+        self._duty = Duty(broker, CURSOR, settings.lease)
         handlers = [AsyncConnectionErrorRetryHandler(), AsyncRateLimitErrorRetryHandler(max_retry_count=2)]
         self._api = AsyncWebClient(settings.token, base_url=settings.api, timeout=10, retry_handlers=handlers)
         self._presses = Presses(broker, settings, self._api, self.show)
@@ -52,62 +52,16 @@ class Slack:
 
     async def run(self) -> None:
         """Posts a card for each new approval, and updates it when it is settled, until it is cancelled."""
-        span = self._settings.lease
-        while True:
-            try:
-                if await self._broker.events.hold(CURSOR, self._name, span):
-                    await self._follow_while_held()
-            except (Unavailable, OutOfMemory) as fault:
-                log.warning("Slack waits for the server: %s", fault)
-            await asyncio.sleep(span.total_seconds() / 3 * (0.5 + random.random()))  # noqa: S311 - jitter
-
-    async def _follow_while_held(self) -> None:
-        tasks = [asyncio.create_task(one) for one in (self._hold(), self._follow())]
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for one in done:
-                one.result()
-        finally:
-            for one in tasks:
-                one.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            with contextlib.suppress(Unavailable):
-                await self._broker.events.hold(CURSOR, self._name, self._settings.lease * 0)
-
-    async def _hold(self) -> None:
-        while True:
-            if not await self._broker.events.hold(CURSOR, self._name, self._settings.lease):
-                return
-            await asyncio.sleep(self._settings.lease.total_seconds() / 3)
+        await self._duty.run(self._follow)
 
     async def _follow(self) -> None:
-        events = self._broker.events
-        following, kept = await self._from_where_it_was(), None
-        try:
-            while True:
-                for event in await following.next():
-                    await self._tell(event)
-                cursor = following.cursor
-                if cursor is not None and cursor != kept:
-                    await events.keep(CURSOR, cursor)
-                    kept = cursor
-        finally:
-            await following.leave()
-
-    async def _from_where_it_was(self) -> Following:
-        """A follower at the kept cursor; the first time, and after a gap, what is open is posted."""
-        after = await self._broker.events.position(CURSOR)
-        following = self._broker.events.following(after=after)
-        try:
-            gap = await following.open()
-        except InvalidInput:
-            following = self._broker.events.following()
-            gap = await following.open()
-        if after is None or gap:
-            await self._post_all()
-        if following.cursor is not None:
-            await self._broker.events.keep(CURSOR, following.cursor)
-        return following
+        new = await self._broker.events.position(CURSOR) is None
+        async for found in self._duty.batches():
+            if new:
+                await self._post_all()
+                new = False
+            for event in found:
+                await self._tell(event)
 
     async def _post_all(self) -> None:
         """A card for whatever is open; and those that are there, as it is now."""

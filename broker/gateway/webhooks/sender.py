@@ -15,10 +15,8 @@ from standardwebhooks import Webhook
 
 from ..._async.client import AsyncBroker
 from ..._async.hooks import CURSOR
-from ...core.events import Event
 from ...core.hooks import PAUSES, Hook, Post
-from ...core.ids import new_nonce
-from ...errors import BrokerError, InvalidInput, OutOfMemory, Unavailable
+from ..duty import Duty
 from .target import Network, NotAllowed, PinnedTransport
 
 log = logging.getLogger("broker.webhooks")
@@ -55,79 +53,35 @@ class WebhookSender:
         self._broker = broker
         self._settings = settings or WebhookSettings()
         self._outbox = broker.hooks.outbox()
-        self._name = f"sender-{new_nonce()}"
+        self._duty = Duty(broker, CURSOR, self._settings.lease)
         self._flying: dict[str, set[str]] = defaultdict(set)
         self._tasks: set[asyncio.Task[None]] = set()
         self._stir = asyncio.Event()
-        self._kept: str | None = None
 
     async def run(self) -> None:
         """Sends until it is cancelled. A lost server only makes it late."""
-        while True:
-            try:
-                if await self._broker.events.hold(CURSOR, self._name, self._settings.lease):
-                    await self._send_while_held()
-            except (Unavailable, OutOfMemory) as fault:
-                log.warning("webhooks wait for the server: %s", fault)
-            await asyncio.sleep(self._settings.lease.total_seconds() / 3 * (0.5 + random.random()))  # noqa: S311 - jitter
+        await self._duty.run(self._collect, self._send)
 
-    async def _send_while_held(self) -> None:
+    async def _send(self) -> None:
         transport = PinnedTransport(self._settings.allowed)
-        tasks: list[asyncio.Task[None]] = []
         async with httpx.AsyncClient(
             transport=transport, follow_redirects=False, timeout=self._settings.answers_in, trust_env=False
         ) as http:
             try:
-                tasks = [
-                    asyncio.create_task(one) for one in (self._hold(), self._collect(), self._deliver(http))
-                ]
-                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-                for one in done:
-                    one.result()
+                await self._deliver(http)
             finally:
-                every = [*tasks, *self._tasks]
-                for one in every:
+                flying = tuple(self._tasks)
+                for one in flying:
                     one.cancel()
-                await asyncio.gather(*every, return_exceptions=True)
+                await asyncio.gather(*flying, return_exceptions=True)
                 self._flying.clear()
-                with contextlib.suppress(BrokerError):
-                    await self._broker.events.hold(CURSOR, self._name, timedelta())
-
-    async def _hold(self) -> None:
-        """Ends when another sender has taken over."""
-        while True:
-            if not await self._broker.events.hold(CURSOR, self._name, self._settings.lease):
-                return
-            await asyncio.sleep(self._settings.lease.total_seconds() / 3)
 
     async def _collect(self) -> None:
-        """Stores a post for each address that wants an event, and then that the event was seen."""
-        events = self._broker.events
-        after = await events.position(CURSOR)
-        if after is None:
-            after = await events.cursor()
-            await events.keep(CURSOR, after)
-        try:
-            following = events.following(after=after)
-            await self._put(await following.open(), following.cursor)
-        except InvalidInput:  # the namespace was made anew, with other partitions
-            log.warning("the cursor of the webhooks fits no more: going on from now")
-            following = events.following()
-            await following.open()
-        try:
-            while True:
-                found = await following.next()
-                await self._put(found, following.cursor)
-        finally:
-            await following.leave()
-
-    async def _put(self, found: tuple[Event, ...], cursor: str | None) -> None:
-        if found:
-            await self._outbox.put(found)
-            self._stir.set()
-        if cursor is not None and cursor != self._kept:
-            await self._broker.events.keep(CURSOR, cursor)
-            self._kept = cursor
+        """Stores a post for each address that wants an event; then the cursor moves on."""
+        async for found in self._duty.batches():
+            if found:
+                await self._outbox.put(found)
+                self._stir.set()
 
     async def _deliver(self, http: httpx.AsyncClient) -> None:
         while True:
