@@ -31,6 +31,7 @@ from .checking import MOST_CHECKED, Check, Walk
 from .events import Events
 from .hooks import Hooks
 from .inbox import Inbox
+from .intakes import Intakes
 from .keys import Keys
 from .link import Link
 from .run import Run, suspend
@@ -86,6 +87,7 @@ class Broker:
         self.dead: Dead = Dead(self._link, self.runs)
         self.events: Events = Events(self._link)
         self.hooks: Hooks = Hooks(self._link, self.events)
+        self.intakes: Intakes = Intakes(self._link)
         self.keys: Keys = Keys(self._link)
         self.signing: Signing = Signing(self._link)
         self.tokens: Tokens = Tokens(self._link, self.signing, self.inbox)

@@ -56,9 +56,12 @@ SEGMENTS: Final[dict[str, str]] = {
     "notes": ":notes:",
     "holders": ":holders:",
     "hooks": ":hooks",
-    "posts": ":posts",
-    "due": ":due",
-    "lost": ":lost",
+    "posts": ":posts:",
+    "due": ":due:",
+    "lost": ":lost:",
+    # signed requests from outside
+    "intakes": ":intakes",
+    "seen": ":seen:",
     # what a confirmed call writes before it waits for the disk
     "touch": ":touch",
     # settings of the namespace, under a tag of its own

@@ -23,19 +23,7 @@ class Role(StrEnum):
 _NO_KEYS: Final = frozenset({"settled", "stir", "wake", "clock", "meta"})
 """Segments that are no keys of a partition: channels, the clock of tests, and the settings (see `_patterns`)."""
 _PRIVATE: Final = frozenset(
-    {
-        "credentials",
-        "signing",
-        "revoked",
-        "rates",
-        "cursors",
-        "notes",
-        "holders",
-        "hooks",
-        "posts",
-        "due",
-        "lost",
-    }
+    "credentials signing revoked rates cursors notes holders hooks posts due lost intakes seen".split()
 )
 """Segments that no worker may read: whoever reads a signing key can sign."""
 
