@@ -1,5 +1,6 @@
 """What happens in a namespace, from a cursor on: for those who look on, keep a page up to date, or tell others."""
 
+from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from datetime import timedelta
 
@@ -109,10 +110,12 @@ class Events:
         `InvalidInput` for a cursor of another namespace.
         """
         following = self.following(after=after, session=session, run=run, queue=queue, types=types)
+        waiting: deque[Event] = deque()
         try:
             while True:
-                for event in await following.next():
-                    yield event
+                waiting.extend(await following.next())
+                while waiting:
+                    yield waiting.popleft()
         finally:
             await following.leave()
 

@@ -32,7 +32,8 @@ class Intakes:
         who = by.model_copy(update={"verified": True})
         secret = HookSecret(text=new_secret())
         made = Intake(
-            name=name, does=does, by=who, to=to, value=value, error=error, answer=answer, created_at=now, secrets=(secret,)
+            name=name, does=does, by=who, to=to, value=value, error=error, answer=answer, created_at=now,
+            secrets=(secret,),
         )  # fmt: skip
         made.check()
         if not await self._link.fetch(intakes.add_intake(p, made)):

@@ -66,15 +66,8 @@ class Tail:
             return None
         cursor = self.cursor
         at_ms = self._link.server_now() // 1000
-        return Event.made(
-            {
-                "type": EventType.GAP.value,
-                "id": f"gap_{cursor}",
-                "cursor": cursor,
-                "at": from_ms(at_ms),
-                "missed": None if lost else missed,
-            }  # fmt: skip
-        )
+        told = {"type": EventType.GAP.value, "id": f"gap_{cursor}", "cursor": cursor, "at": from_ms(at_ms)}
+        return Event.made({**told, "missed": None if lost else missed})
 
     async def read(self, seconds: float | None = None) -> tuple[Event, ...]:
         """What comes next, by its time; nothing where nothing has come within so many seconds (None: at once)."""

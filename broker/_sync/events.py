@@ -1,6 +1,7 @@
 # Generated from broker/_async/events.py by tests/tools/unasync.py (make sync): do not edit.
 """What happens in a namespace, from a cursor on: for those who look on, keep a page up to date, or tell others."""
 
+from collections import deque
 from collections.abc import Generator, Sequence
 from datetime import timedelta
 
@@ -110,10 +111,12 @@ class Events:
         `InvalidInput` for a cursor of another namespace.
         """
         following = self.following(after=after, session=session, run=run, queue=queue, types=types)
+        waiting: deque[Event] = deque()
         try:
             while True:
-                for event in following.next():
-                    yield event
+                waiting.extend(following.next())
+                while waiting:
+                    yield waiting.popleft()
         finally:
             following.leave()
 

@@ -31,7 +31,7 @@ class EventType(StrEnum):
     UNMATCHED = "answer.unmatched"
     """An answer came before its question, and the question never came."""
     GAP = "gap"
-    """Entries were lost before this follower read them: look at the lists. `missed` says how many, where it is known."""
+    """Some were lost before this follower read them: look at the lists. `missed` says how many, where that is known."""
 
 
 class Event(Model):

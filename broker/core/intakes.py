@@ -28,8 +28,8 @@ class Does(StrEnum):
 class Intake(Model):
     """One sender of signed requests. `by` is who acts with them. Places in a body are names with dots: `data.job.id`.
 
-    `to` leads to the interrupt's id or the token of its call; `value` to the result of a job, `error` to the text of its
-    failure, `answer` to an answer (`{"kind": "approve"}`).
+    `to` leads to the interrupt's id or the token of its call; `value` to the result of a job, `error` to the text of
+    its failure, `answer` to an answer (`{"kind": "approve"}`).
     """
 
     SHOWN: ClassVar[tuple[str, ...]] = ("name", "does", "by", "created_at")

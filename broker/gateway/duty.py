@@ -12,7 +12,7 @@ from .._async.events import Event, Following
 from ..core.ids import new_nonce
 from ..errors import BrokerError, InvalidInput, OutOfMemory, Unavailable
 
-log = logging.getLogger("broker.gateway")
+log: logging.Logger = logging.getLogger("broker.gateway")
 
 Work = Callable[[], Awaitable[None]]
 

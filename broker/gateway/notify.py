@@ -24,9 +24,9 @@ from .duty import Duty
 if find_spec("apprise") is None:
     raise MissingExtra("notify", "Notices")
 
-import apprise  # noqa: E402 - a missing package is named first
+import apprise
 
-log = logging.getLogger("broker.notify")
+log: logging.Logger = logging.getLogger("broker.notify")
 
 CURSOR: Final = "notify"
 TRIES: Final = 3

@@ -23,8 +23,9 @@ class Role(StrEnum):
 _NO_KEYS: Final = frozenset({"settled", "stir", "wake", "clock", "meta"})
 """Segments that are no keys of a partition: channels, the clock of tests, and the settings (see `_patterns`)."""
 _PRIVATE: Final = frozenset(
-    "credentials signing revoked rates cursors notes holders hooks posts due lost intakes seen".split()
-)
+    {"credentials", "signing", "revoked", "rates", "cursors", "notes", "holders", "hooks", "posts", "due", "lost",
+     "intakes", "seen"}
+)  # fmt: skip
 """Segments that no worker may read: whoever reads a signing key can sign."""
 
 # What the scripts run, what readers and followers of doorbells need, and what the client says when it connects.

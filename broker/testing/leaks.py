@@ -12,7 +12,7 @@ from ..store.connect import Options, sync_client
 MAY_EXPIRE: Final = frozenset(
     {":sweeper", ":rates:0", ":rates:1", ":holders:webhooks", ":holders:slack", ":holders:notify"}
 )
-"""Keys, by what follows the hash tag, that may carry a time to live: leases of those of whom there is one, and rates."""
+"""Keys, by what follows the hash tag, that may carry a time to live: leases of whom there is one of, and rates."""
 
 _LIFETIMES: Final = (
     "local ms = {} for i, key in ipairs(KEYS) do ms[i] = redis.call('PTTL', key) end return ms"

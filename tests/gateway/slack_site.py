@@ -16,8 +16,8 @@ from slack_sdk.signature import SignatureVerifier
 
 from broker.testing import await_until
 
-TOKEN = "xoxb-test"  # noqa: S105 - of a stand-in
-SECRET = "8f742231b10e8888abcd99yyyzzz85a5"  # noqa: S105 - that of Slack's own documentation
+TOKEN = "xoxb-test"
+SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 TRIGGER_SECONDS = 3.0
 TEXT, SHORT, VALUE, TITLE = 3000, 150, 2000, 24
 
@@ -48,7 +48,7 @@ class Workspace:
             raise Fault(self.fail_next.pop())
         return getattr(self, method.replace(".", "_"))(given)  # type: ignore[no-any-return]
 
-    def chat_postMessage(self, given: dict[str, Any]) -> dict[str, Any]:  # noqa: N802 - Slack's name
+    def chat_postMessage(self, given: dict[str, Any]) -> dict[str, Any]:
         if given.get("channel") != "C1":
             raise Fault("channel_not_found")
         check_message(given)
@@ -64,7 +64,7 @@ class Workspace:
         self.updates += 1
         return {"channel": "C1", "ts": given["ts"]}
 
-    def chat_postEphemeral(self, given: dict[str, Any]) -> dict[str, Any]:  # noqa: N802 - Slack's name
+    def chat_postEphemeral(self, given: dict[str, Any]) -> dict[str, Any]:
         check_message(given)
         self.whispers.append((given["user"], given["blocks"][0]["text"]["text"]))
         return {"message_ts": "1"}
@@ -140,6 +140,12 @@ def check_text(text: dict[str, Any], most: int) -> None:
         raise Fault("agent text must not be markup")
 
 
+def check_actions(elements: list[dict[str, Any]]) -> None:
+    ids = [one["action_id"] for one in elements]
+    if len(set(ids)) != len(ids) or not ids or any(len(one.get("value", "")) > VALUE for one in elements):
+        raise Fault("invalid_blocks")
+
+
 def check_blocks(blocks: list[dict[str, Any]]) -> None:
     if not 1 <= len(blocks) <= 50:
         raise Fault("invalid_blocks")
@@ -150,16 +156,9 @@ def check_blocks(blocks: list[dict[str, Any]]) -> None:
             case "section":
                 check_text(block["text"], TEXT)
             case "context":
-                for element in block["elements"]:
-                    check_text(element, TEXT)
+                check_text(block["elements"][0], TEXT)
             case "actions":
-                ids = [one["action_id"] for one in block["elements"]]
-                if (
-                    len(set(ids)) != len(ids)
-                    or not ids
-                    or any(len(one.get("value", "")) > VALUE for one in block["elements"])
-                ):
-                    raise Fault("invalid_blocks")
+                check_actions(block["elements"])
             case "input":
                 check_text(block["label"], VALUE)
                 if len(block["element"].get("initial_value", "")) > block["element"]["max_length"]:

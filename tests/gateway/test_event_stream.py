@@ -48,6 +48,11 @@ class Reader:
                     return {}
         raise EOFError
 
+    async def drain(self) -> None:
+        """Reads until the stream ends."""
+        while True:
+            await self.next()
+
 
 @asynccontextmanager
 async def reading(client: httpx.AsyncClient, **how: Any) -> AsyncIterator[Reader]:
@@ -134,8 +139,7 @@ async def test_a_stream_ends_with_its_key(site: Site, monkeypatch: pytest.Monkey
         (made,) = await site.broker.keys.list()
         await site.broker.keys.revoke(made.id)
         with pytest.raises(EOFError):
-            while True:
-                await reader.next()
+            await reader.drain()
 
 
 async def test_streams_end_when_the_gateway_stops(broker: AsyncBroker) -> None:
@@ -144,8 +148,7 @@ async def test_streams_end_when_the_gateway_stops(broker: AsyncBroker) -> None:
         stream = reading(client)
         reader = await stream.__aenter__()
     with pytest.raises((EOFError, httpx.RemoteProtocolError)):
-        while True:
-            await reader.next()
+        await reader.drain()
     await stream.__aexit__(None, None, None)
     await client.aclose()
 

@@ -33,7 +33,7 @@ async def job(broker: AsyncBroker, session: str = "s") -> str:
 
 
 def signed(
-    secret: str, said: Any, *, id: str = "msg_1", at: datetime | None = None, stamp: str | None = None  # noqa: A002
+    secret: str, said: Any, *, id: str = "msg_1", at: datetime | None = None, stamp: str | None = None
 ) -> dict[str, Any]:  # fmt: skip
     body = said if isinstance(said, str) else json.dumps(said)
     at = at or datetime.now(UTC)
@@ -144,7 +144,8 @@ async def test_F43_no_agent_answers_and_no_job_service_decides(site: Site) -> No
 
 
 @pytest.mark.parametrize(
-    ("said", "status"), [("{", 400), ("[1]", 422), ({"value": 1}, 422), ({"to": 7, "value": 1}, 422), ({"to": "int_x"}, 422)]
+    ("said", "status"),
+    [("{", 400), ("[1]", 422), ({"value": 1}, 422), ({"to": 7, "value": 1}, 422), ({"to": "int_x"}, 422)],
 )  # fmt: skip
 async def test_P12_bodies_that_say_nothing(site: Site, said: Any, status: int) -> None:
     new = await site.broker.intakes.create("farm", RENDER)

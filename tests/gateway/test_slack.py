@@ -169,7 +169,8 @@ async def test_F46_whoever_is_nobody_here_decides_nothing(team: Team, user: str)
 
 
 @pytest.mark.parametrize(
-    "how", [{"secret": "another"}, {"age": 302}, {"age": -330}, {"tamper": True}], ids=["forged", "old", "early", "tampered"]
+    "how", [{"secret": "another"}, {"age": 302}, {"age": -330}, {"tamper": True}],
+    ids=["forged", "old", "early", "tampered"],
 )  # fmt: skip
 async def test_F46_only_what_slack_has_signed_counts(team: Team, how: dict[str, Any]) -> None:
     one = await team.ask()

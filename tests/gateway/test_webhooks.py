@@ -185,7 +185,7 @@ async def test_a_secret_is_rotated_with_an_overlap(broker: AsyncBroker, receiver
 
 @pytest.mark.parametrize(
     "address",
-    ["127.0.0.1", "10.1.2.3", "192.168.0.9", "169.254.169.254", "100.64.0.1", "0.0.0.0", "[::1]", "[fe80::1]",
+    ["127.0.0.1", "10.1.2.3", "192.168.0.9", "169.254.169.254", "100.64.0.1", "0.0.0.1", "[::1]", "[fe80::1]",
      "[fd00::1]", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]", "224.0.0.1", "localhost", "2130706433", "0x7f.1"],
 )  # fmt: skip
 async def test_nothing_is_sent_to_addresses_that_are_not_public(address: str) -> None:

@@ -4,7 +4,7 @@
     python tests/tools/unasync.py --check    compares whole texts and the set of files; exit code 1 and a diff
 
 The conversion is a table of substitutions on the text, so names have to be regular: what cannot be said by the
-table belongs in `_runtime.py`, `_wire.py` or `_fan.py`, which are written by hand on both sides with the same names. The
+table belongs in one of `HAND_WRITTEN`, which are written by hand on both sides with the same names. The
 formatter runs over the result, since lines get shorter. A substitution that changes nothing anywhere is an error:
 the table stays honest.
 """

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Iterator
 from time import monotonic
 from typing import Annotated, Any
 
-from fastapi import Header, HTTPException, Query, Request
+from fastapi import APIRouter, Header, HTTPException, Query, Request
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from ..._async.events import Following
@@ -16,7 +16,7 @@ from ...core.events import Event
 from ..identity import CallerOf, is_still_let_in, needs
 from . import BrokerOf, resource
 
-router = resource("/events", "events")
+router: APIRouter = resource("/events", "events")
 
 KEEP_ALIVE_SECONDS = 15.0
 MOST_ENCODED = 2000
@@ -32,6 +32,7 @@ async def follow_events(
     request: Request,
     broker: BrokerOf,
     caller: CallerOf,
+    *,
     session: str | None = None,
     run: str | None = None,
     queue: str | None = None,

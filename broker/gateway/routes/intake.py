@@ -6,7 +6,7 @@ import logging
 from datetime import timedelta
 from typing import Any, Final
 
-from fastapi import Request
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from standardwebhooks import Webhook, WebhookVerificationError
 
@@ -20,9 +20,9 @@ from ..openapi import gives
 from ..problems import Problem
 from . import BrokerOf, outcome_told, resource
 
-log = logging.getLogger("broker.gateway")
+log: logging.Logger = logging.getLogger("broker.gateway")
 
-router = resource("/intake", "intake")
+router: APIRouter = resource("/intake", "intake")
 
 TOLERANCE: Final = timedelta(minutes=5)
 """How old a request may be, or how early."""

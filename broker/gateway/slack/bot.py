@@ -26,7 +26,7 @@ from . import cards
 from .presses import Presses
 from .settings import SlackSettings
 
-log = logging.getLogger("broker.slack")
+log: logging.Logger = logging.getLogger("broker.slack")
 
 CURSOR: Final = "slack"
 FAULTS: Final = (aiohttp.ClientError, OSError, TimeoutError)

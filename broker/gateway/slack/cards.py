@@ -13,7 +13,9 @@ MOST_TEXT: Final = 2900
 """Slack takes 3,000 characters in a text."""
 MOST_SHORT: Final = 150
 _BUTTONS: Final = (
-    (AnswerKind.APPROVE, "Approve", "primary"), (AnswerKind.EDIT, "Edit…", None), (AnswerKind.REJECT, "Reject…", "danger"),
+    (AnswerKind.APPROVE, "Approve", "primary"),
+    (AnswerKind.EDIT, "Edit…", None),
+    (AnswerKind.REJECT, "Reject…", "danger"),
 )  # fmt: skip
 
 

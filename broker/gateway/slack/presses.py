@@ -23,7 +23,7 @@ from ..problems import Problem
 from . import cards
 from .settings import SlackSettings
 
-log = logging.getLogger("broker.slack")
+log: logging.Logger = logging.getLogger("broker.slack")
 
 ACKNOWLEDGE_SECONDS: Final = 2.0
 """Slack waits for three seconds; what takes longer goes on by itself."""
@@ -44,7 +44,7 @@ class Presses:
         self._show = show
         self._verifier = SignatureVerifier(settings.signing_secret)
         self._tasks: set[asyncio.Task[Any]] = set()
-        self.router = APIRouter(prefix="/v1/slack", tags=["slack"], include_in_schema=False)
+        self.router: APIRouter = APIRouter(prefix="/v1/slack", tags=["slack"], include_in_schema=False)
         self.router.add_api_route("/interactive", self._route(), methods=["POST"])
 
     def _route(self) -> Callable[[Request], Awaitable[Response]]:
@@ -126,7 +126,7 @@ class Presses:
     async def _submitted(self, payload: dict[str, Any]) -> Response:
         """A form that was sent: what does not fit is told in the form."""
         view, user = payload["view"], payload["user"]["id"]
-        interrupt, seen, channel = (str(view.get("private_metadata", "")).split(" ") + ["", "", ""])[:3]
+        interrupt, seen, channel = [*str(view.get("private_metadata", "")).split(" "), "", "", ""][:3]
         said = view["state"]["values"]["said"]["said"].get("value") or ""
         try:
             answer = _answer(str(view["callback_id"]).removeprefix("broker_"), said)

@@ -19,7 +19,7 @@ from ...core.hooks import PAUSES, Hook, Post
 from ..duty import Duty
 from .target import Network, NotAllowed, PinnedTransport
 
-log = logging.getLogger("broker.webhooks")
+log: logging.Logger = logging.getLogger("broker.webhooks")
 
 GONE: Final = 410
 LONGEST_ASKED: Final = timedelta(hours=1)
