@@ -88,7 +88,7 @@ class Fan:
         """How far it has read."""
         return self._tail.places if self._tail is not None else ()
 
-    async def join(self, wanted: Wanted, _: tuple[Place, ...]) -> Seat:
+    async def join(self, wanted: Wanted, _: tuple[Place, ...] | None) -> Seat:
         """A seat for one more follower."""
         async with self._lock:
             if self._task is None or self._task.done():
@@ -133,6 +133,7 @@ class Fan:
             for seat in self._seats:
                 if not seat.is_over:
                     seat.give(event)
+        self._seats -= {seat for seat in self._seats if seat.is_over}
 
 
 def _pass_over(error: BaseException) -> None:

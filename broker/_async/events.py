@@ -37,8 +37,12 @@ class Following:
     async def open(self) -> tuple[Event, ...]:
         """Goes to the cursor it was made with; a gap, where events were lost since. Raises `InvalidInput`."""
         await self._link.open()
-        tail = Tail(self._link)
-        gap = await tail.begin(self._after)
+        tail, gap = Tail(self._link), None
+        if self._after is None:  # where the common reader is, so that there is nothing to catch up with
+            self._seat = await self._fan.join(self._wanted, None)
+            tail.move(self._seat.since)
+        else:
+            gap = await tail.begin(self._after)
         self._tail = tail
         return (gap,) if gap is not None else ()
 

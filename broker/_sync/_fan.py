@@ -56,8 +56,11 @@ class Fan:
     def __init__(self, link: Link) -> None:
         self._link = link
 
-    def join(self, wanted: Wanted, places: tuple[Place, ...]) -> Seat:
-        """A seat for one more follower, from some places on."""
+    def join(self, wanted: Wanted, places: tuple[Place, ...] | None) -> Seat:
+        """A seat for one more follower, from some places on, or from now on."""
         tail = Tail(self._link)
-        tail.move(places)
+        if places is None:
+            tail.begin(None)
+        else:
+            tail.move(places)
         return Seat(tail, wanted)

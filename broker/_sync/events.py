@@ -38,8 +38,12 @@ class Following:
     def open(self) -> tuple[Event, ...]:
         """Goes to the cursor it was made with; a gap, where events were lost since. Raises `InvalidInput`."""
         self._link.open()
-        tail = Tail(self._link)
-        gap = tail.begin(self._after)
+        tail, gap = Tail(self._link), None
+        if self._after is None:  # where the common reader is, so that there is nothing to catch up with
+            self._seat = self._fan.join(self._wanted, None)
+            tail.move(self._seat.since)
+        else:
+            gap = tail.begin(self._after)
         self._tail = tail
         return (gap,) if gap is not None else ()
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, HTTPException, Query, Request
 from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.background import BackgroundTask
 
 from ..._async.events import Following
 from ...core.access import Scope
@@ -48,10 +49,12 @@ async def follow_events(
     following = broker.events.following(
         after=last_event_id or after, session=session, run=run, queue=queue, types=type
     )
-    first = await following.open()
     streams: Streams = request.app.state.streams
     streams.check(caller.credential)
-    return EventSourceResponse(_told(request, streams, caller.credential, following, first), ping=0, sep="\n")
+    first = await following.open()
+    told = _told(request, streams, caller.credential, following, first)
+    # Left also by a client that has gone before anything was sent.
+    return EventSourceResponse(told, ping=0, sep="\n", background=BackgroundTask(following.leave))
 
 
 async def _told(
