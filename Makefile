@@ -101,5 +101,5 @@ clean:  ## remove .venv, .rivals, caches and built files
 	@touch .venv/.run $@
 
 .venv/.dev: pyproject.toml | .venv/.made
-	$(PIP) install --quiet -e '.[cli,gateway,testing]' --group dev
+	$(PIP) install --quiet -e '.[cli,gateway,slack,notify,testing]' --group dev
 	@touch .venv/.run .venv/.bench $@

@@ -36,6 +36,7 @@ from .core.dispositions import (
     Value,
 )
 from .core.durability import Durability
+from .core.events import Event, EventType
 from .core.fleet import Fleet, PoolCount, WorkerInfo
 from .core.kinds import ApprovalPending, Custom, InterruptionKind, Phase, ScheduledPause, UnknownKind
 from .core.limits import Limits
@@ -130,6 +131,8 @@ __all__ = [
     "Doubt",
     "Durability",
     "Edit",
+    "Event",
+    "EventType",
     "Expired",
     "Fail",
     "Finding",

@@ -26,8 +26,11 @@ from ..store.scripts import Rendering
 from ..telemetry import Observer
 from .batches import Batch
 from .checking import MOST_CHECKED, Check, Walk
+from .events import Events
 from .fleet import fleet
+from .hooks import Hooks
 from .inbox import Inbox
+from .intakes import Intakes
 from .jobs import Jobs
 from .keys import Keys
 from .link import Link
@@ -82,6 +85,9 @@ class Broker(Jobs):
         self.batch: Batch = Batch(self._link, self.inbox)
         self.runs: Runs = Runs(self._link)
         self.dead: Dead = Dead(self._link, self.runs)
+        self.events: Events = Events(self._link)
+        self.hooks: Hooks = Hooks(self._link, self.events)
+        self.intakes: Intakes = Intakes(self._link)
         self.keys: Keys = Keys(self._link)
         self.signing: Signing = Signing(self._link)
         self.tokens: Tokens = Tokens(self._link, self.signing, self.inbox)

@@ -9,7 +9,19 @@ from typing import Annotated, Any
 
 import typer
 
-from . import agui, answering, diagnosing, gateway, helping, looking, operating, replay, serving, transfer
+from . import (
+    agui,
+    answering,
+    diagnosing,
+    gateway,
+    helping,
+    hooks,
+    looking,
+    operating,
+    replay,
+    serving,
+    transfer,
+)
 from .demo.command import demo
 from .faults import INTERRUPTED, UNEXPECTED, unexpected
 from .invocation import As, Debug, Json, Namespace, Url, command, complain, silence
@@ -49,12 +61,21 @@ COMMANDS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("Keys", "signing list", gateway.signing_list),
     ("Keys", "signing rotate", gateway.signing_rotate),
     ("Keys", "signing drop", gateway.signing_drop),
+    ("Webhooks", "hooks create", hooks.create),
+    ("Webhooks", "hooks list", hooks.list_),
+    ("Webhooks", "hooks rotate", hooks.rotate),
+    ("Webhooks", "hooks enable", hooks.enable),
+    ("Webhooks", "hooks delete", hooks.delete),
+    ("Webhooks", "hooks lost", hooks.lost),
+    ("Webhooks", "hooks replay", hooks.replay),
+    ("Webhooks", "hooks send", hooks.send),
     ("Interop", "agui check", agui.check),
 )
 
 """Every command: what it is for, its words, and what it does."""
 GROUPS = {
     "agui": "What concerns AG-UI, the protocol between agents and users.",
+    "hooks": "Who is told of what happens, by signed webhooks.",
     "keys": "The API keys of a namespace: who may use its gateway.",
     "signing": "The keys that a namespace signs tokens and sessions with.",
 }

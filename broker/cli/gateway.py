@@ -1,5 +1,6 @@
 """`serve`: the HTTP gateway of a namespace. `keys`: who may use it. `signing`: what its tokens are signed with."""
 
+import contextlib
 from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated
@@ -14,6 +15,7 @@ from ..core.limits import JSON
 from ..core.signing import SigningKey
 from ..telemetry import Observer
 from .given import read_span
+from .hooks import Allow, sending
 from .invocation import Invocation
 from .provider import JwtAudience, JwtClaim, JwtIssuer, JwtKeys, JwtRole, provider
 from .screen import DIM, GOOD, columns, text, when
@@ -67,6 +69,10 @@ async def serve(
     jwt_keys: JwtKeys = None,
     jwt_role: JwtRole = None,
     jwt_claim: JwtClaim = "groups",
+    webhooks: Annotated[
+        bool, typer.Option("--webhooks", help="Sends the namespace's webhooks, too.")
+    ] = False,
+    webhooks_allow: Allow = None,
 ) -> None:
     """Serves the HTTP gateway with its inbox."""
     from ..gateway import GatewaySettings, create_app, logs, server  # noqa: PLC0415 - needs the extra
@@ -82,7 +88,8 @@ async def serve(
             app = create_app(broker, settings=numbers, identify=known)
             cli.screen.say(Text(f"Serving namespace {broker.namespace} on http://{host}:{port}", style=GOOD))
             cli.screen.say(*_inbox(host, port, has_keys=bool(await broker.keys.list())))
-            await server.serve(app, host, port)
+            async with sending(broker, webhooks_allow) if webhooks else contextlib.nullcontext():
+                await server.serve(app, host, port)
 
 
 def _observer() -> Observer:

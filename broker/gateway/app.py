@@ -16,12 +16,12 @@ from .metrics import Metrics
 from .openapi import describe
 from .problems import install
 from .requests import Requests
-from .routes import completions, fleet, health, interrupts, metrics, runs
+from .routes import completions, events, fleet, health, intake, interrupts, metrics, runs
 from .settings import GatewaySettings
 
 ROUTERS = (
     health.router, interrupts.router, interrupts.answers, completions.router, completions.heartbeats, runs.router,
-    runs.sessions, fleet.router, fleet.dead, fleet.keys,
+    runs.sessions, fleet.router, fleet.dead, fleet.keys, events.router, intake.router,
 )  # fmt: skip
 
 
@@ -51,6 +51,7 @@ def create_app(
     app.state.identifies = (keys_of(broker), tokens_of(broker), *identify)
     app.state.refusals = Counter()
     app.state.drains = False
+    app.state.streams = events.Streams(app.state.settings.streams, app.state.settings.streams_per_caller)
     install(app)
     describe(app, ROUTERS)
     app.add_middleware(BodyLimit, most=app.state.settings.max_body)

@@ -136,6 +136,15 @@ async def _identified(request: Request) -> Caller:
     raise unauthenticated("Send an API key or a token: Authorization: Bearer brk_...")
 
 
+async def is_still_let_in(request: Request) -> bool:
+    """Whether the guard would let a caller in again that it has let in: streams last longer than credentials do."""
+    try:
+        _check(await _identified(request), request.scope["endpoint"], request.path_params)
+    except HTTPException:
+        return False
+    return True
+
+
 def _check(caller: Caller, endpoint: Callable[..., Any], path: dict[str, Any]) -> None:
     """Raises where this caller may not use this route: the scope, the one thing of a token, and no agent decides."""
     scope, who = needed(endpoint), caller.principal

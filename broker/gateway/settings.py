@@ -24,3 +24,7 @@ class GatewaySettings:
     """How long a gateway that was told to end says so at `/readyz` and still takes requests, in seconds."""
     drain_seconds: float = 20.0
     """How long requests that are open then may take to end, in seconds."""
+    streams_per_caller: int = 20
+    """How many streams of events one credential may have open at a gateway."""
+    streams: int = 1000
+    """How many streams of events may be open at a gateway."""

@@ -46,11 +46,22 @@ SEGMENTS: Final[dict[str, str]] = {
     "dead": ":dead",
     "unknown": ":unknown",
     "counter": ":counter",
+    # who follows what happened
+    "cursors": ":cursors",
+    "notes": ":notes:",
+    "holders": ":holders:",
     # who may use the namespace from outside, in its first partition (patterns for workers leave out what begins with v)
     "credentials": ":vault-credentials",
     "signing": ":vault-signing",
     "revoked": ":vault-revoked",
     "rates": ":vault-rates:",
+    # who is told of what happened, and signed requests from outside
+    "hooks": ":vault-hooks",
+    "posts": ":vault-posts:",
+    "due": ":vault-due:",
+    "lost": ":vault-lost:",
+    "intakes": ":vault-intakes",
+    "seen": ":vault-seen:",
     # what a confirmed call writes before it waits for the disk
     "touch": ":touch",
     # settings of the namespace, under a tag of its own

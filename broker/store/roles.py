@@ -25,8 +25,12 @@ class Role(StrEnum):
 _NO_KEYS: Final = frozenset({"settled", "stir", "wake", "clock", "meta"})
 """Segments that are no keys of a partition: channels, the clock of tests, and the settings (see `_patterns`)."""
 _OUTSIDE: Final = (Role.WORKER, Role.DECIDER)
-_PRIVATE: Final = frozenset({"credentials", "signing", "revoked", "rates"})
+_PRIVATE: Final = frozenset(
+    {"credentials", "signing", "revoked", "rates", "hooks", "posts", "due", "lost", "intakes", "seen"}
+)
 """Segments for gateways and operators: whoever reads a signing key can sign, whoever writes a key may do anything."""
+_FOLLOWED: Final = frozenset({"cursors", "notes", "holders"})
+"""Segments of those who follow what happens: a worker follows nothing."""
 
 # What the scripts run, what readers and followers of doorbells need, and what the client says when it connects.
 COMMANDS: Final[tuple[str, ...]] = (
@@ -40,7 +44,9 @@ COMMANDS: Final[tuple[str, ...]] = (
     *("ping", "info", "select", "subscribe", "unsubscribe", "client|setname"),
 )
 COUNTING: Final = ("hincrby", "expire")
-MENDING: Final = ("xinfo|stream", "xinfo|consumers", "xgroup|setid", "xgroup|destroy", "xlen", "memory|usage")
+FOLLOWING: Final = ("xinfo|stream",)
+"""What following events needs beside those: a worker follows none."""
+MENDING: Final = ("xinfo|consumers", "xgroup|setid", "xgroup|destroy", "xlen", "memory|usage")
 
 
 def acl_rules(namespace: str, role: Role, *, waits: bool = False) -> tuple[str, ...]:
@@ -51,8 +57,9 @@ def acl_rules(namespace: str, role: Role, *, waits: bool = False) -> tuple[str, 
     """
     check_namespace(namespace)
     counting = () if role in _OUTSIDE else COUNTING
+    following = () if role is Role.WORKER else FOLLOWING
     mending = MENDING if role is Role.OPERATOR else ()
-    commands = (*COMMANDS, *counting, *mending, *(("waitaof",) if waits else ()))
+    commands = (*COMMANDS, *counting, *following, *mending, *(("waitaof",) if waits else ()))
     allowed = tuple(f"+{command}" for command in commands)
     return ("resetkeys", "resetchannels", *_patterns(namespace, role), "nocommands", *allowed)
 
@@ -62,7 +69,11 @@ def _patterns(namespace: str, role: Role) -> tuple[str, ...]:
     found = [f"&{partition}{SEGMENTS[channel]}*" for channel in ("settled", "stir", "wake")]
     found.append(f"~{{{namespace}}}{SEGMENTS['meta']}")
     for kind, segment in SEGMENTS.items():
-        if kind not in _NO_KEYS and not (role in _OUTSIDE and kind in _PRIVATE):
+        if kind not in _NO_KEYS and not _is_private(role, kind):
             access = "%R~" if role is Role.WORKER and kind == "verdict" else "~"
             found.append(f"{access}{partition}{segment}{'*' if segment.endswith(':') else ''}")
     return tuple(found)
+
+
+def _is_private(role: Role, kind: str) -> bool:
+    return (role in _OUTSIDE and kind in _PRIVATE) or (role is Role.WORKER and kind in _FOLLOWED)

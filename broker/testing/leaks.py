@@ -9,8 +9,10 @@ from typing import Any, Final, Protocol
 
 from ..store.connect import Options, sync_client
 
-MAY_EXPIRE: Final = frozenset({":sweeper", ":vault-rates:0", ":vault-rates:1"})
-"""Keys, by what follows the hash tag, that may carry a time to live: the sweeper's lease, and counters of rates."""
+MAY_EXPIRE: Final = frozenset({
+    ":sweeper", ":vault-rates:0", ":vault-rates:1", ":holders:webhooks", ":holders:slack", ":holders:notify",
+})  # fmt: skip
+"""Keys, by what follows the hash tag, that may carry a time to live: leases of whom there is one of, and rates."""
 
 _LIFETIMES: Final = (
     "local ms = {} for i, key in ipairs(KEYS) do ms[i] = redis.call('PTTL', key) end return ms"

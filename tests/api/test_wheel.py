@@ -66,9 +66,11 @@ def test_the_extras(metadata: Message) -> None:
         "gateway",
         "langgraph",
         "mcp",
+        "notify",
         "openai-agents",
         "pydantic-ai",
         "schema",
+        "slack",
         "telemetry",
         "testing",
     ]

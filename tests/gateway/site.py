@@ -2,13 +2,14 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 import uvicorn
+from fastapi import FastAPI
 
 from broker import AsyncBroker, Principal, PrincipalKind
 from broker.core.access import ApiRole
@@ -43,12 +44,17 @@ class Site:
 
 @asynccontextmanager
 async def serving(
-    broker: AsyncBroker, *, settings: GatewaySettings | None = None, **options: Any
+    broker: AsyncBroker,
+    *,
+    settings: GatewaySettings | None = None,
+    install: Callable[[FastAPI], None] = lambda _: None,
+    **options: Any,
 ) -> AsyncGenerator[Site]:
     """A gateway of a broker on a free port of this machine, until the block ends."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         app = create_app(broker, settings=settings, **options)
+        install(app)
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", server_header=False))
         task = asyncio.create_task(server.serve(sockets=[listening]))
         try:

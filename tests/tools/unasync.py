@@ -4,7 +4,7 @@
     python tests/tools/unasync.py --check    compares whole texts and the set of files; exit code 1 and a diff
 
 The conversion is a table of substitutions on the text, so names have to be regular: what cannot be said by the
-table belongs in `_runtime.py` or `_wire.py`, which are written by hand on both sides with the same names. The
+table belongs in one of `HAND_WRITTEN`, which are written by hand on both sides with the same names. The
 formatter runs over the result, since lines get shorter. A substitution that changes nothing anywhere is an error:
 the table stays honest.
 """
@@ -42,7 +42,7 @@ SUBSTITUTIONS: Final[tuple[tuple[str, str], ...]] = (
 )
 """Pattern and replacement, applied in this order to the whole text."""
 
-HAND_WRITTEN: Final = frozenset({"_runtime.py", "_wire.py"})
+HAND_WRITTEN: Final = frozenset({"_fan.py", "_runtime.py", "_wire.py"})
 """Files of the same name on both sides that are never converted."""
 
 ASYNC_ONLY: Final = frozenset({"_heard.py"})

@@ -1,11 +1,11 @@
 -- How an interrupt is rung for, and how it ends. It needs `_calls`.
 
-local function ring_interrupt(i)
+local function ring_interrupt(i, again)
   local f, name = i.f, key(SEG.interrupts)
   need(name, 'stream')
   bells[#bells + 1] = { 'XADD', name, '*', 'for', f.audience, 'interrupt', i.id, 'run', f.run, 'session',
     f.session, 'queue', f.queue, 'agent', f.agent, 'build', f.build or '', 'kind', f.kind, 'tool', f.tool or '',
-    'expiry', f.expiry or '', 'mode', f.mode or '', of = i }
+    'expiry', f.expiry or '', 'mode', f.mode or '', 'again', again or '', of = i }
   touch(i)
   place(SEG.unseen, f.audience, i.id, NOW)
 end

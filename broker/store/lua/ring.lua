@@ -51,7 +51,7 @@ return each(function()
       place(SEG.unseen, i.f.audience, id, NOW) --@guard ring-lost
       return { 'waits' } --@guard ring-lost
     end --@guard ring-lost
-    ring_interrupt(i)
+    ring_interrupt(i, '1')
     return { 'rung' }
   end)
 end)
