@@ -49,8 +49,8 @@ class Journal:
         self, function: Callable[..., Any], args: Any, kwargs: Any, key: str | None, codec: Codec
     ) -> Any:
         """What `function` returned, now or when it was recorded."""
-        taken = "" if key is not None else self._here.take(worker())
-        place = taken or f"k:{check_id('key', key)}"
+        taken = self._here.take(worker()) if key is None else ""
+        place = taken if key is None else f"k:{check_id('key', key)}"
         await self._attempt.check()
         name = STEP + place
         if not self._attempt.claim(name):
