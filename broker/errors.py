@@ -9,7 +9,7 @@
     ├── JournalMismatch     a run that was entered again asks for something else than it did before
     ├── JournalFull         a run's journal has no room for another entry
     ├── RosterMismatch      a call that was asked for or begun is of a tool that is not there any more
-    ├── BuildMismatch       a run that another build of its agent parked
+    ├── BuildMismatch       a run that is for another build of its agent
     ├── CallFailed          a call was rejected, expired, cancelled or failed
     ├── NotACall            there is no current call here
     ├── Corrupt             stored bytes cannot be read; they still count as active
@@ -222,10 +222,10 @@ class RosterMismatch(
 class BuildMismatch(
     BrokerError,
     code="build_mismatch",
-    says="Run {run_id!r} was parked by {parked} and this worker is {here}; nothing ran and its record is as it was. "
-    "Let a worker that declares the same go on with it.",
+    says="Run {run_id!r} needs {parked}, and this process has {here}; nothing ran and its record is as it was. "
+    "Let one that has the same go on with it.",
 ):
-    """The frozen state of a run is of another framework, version or configuration. Nothing ran."""
+    """A run is pinned to another build, or its frozen state is of another framework, version or configuration."""
 
     run_id: str
     parked: str

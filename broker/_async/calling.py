@@ -51,8 +51,11 @@ class Calling:
         self._attempt = attempt
         self._answered = Answered(run)
 
-    async def call(self, tool: Tool, arguments: dict[str, JSON], name: str) -> Result:
-        """How a call ended. Raises `Parked` where somebody must be asked or waited for."""
+    async def call(self, tool: Tool, arguments: dict[str, JSON], name: str, place: str) -> Result:
+        """How a call ended. Raises `Parked` where somebody must be asked or waited for.
+
+        `place` is where it stands, for one that has no id.
+        """
         asked = Action(tool=tool.name, arguments=arguments)
         again = tool.verify is None and tool.on_doubt is Doubt.AGAIN
         approved = False
@@ -61,7 +64,8 @@ class Calling:
             token = mark_token(self._run.session_id, self._run.id, name)
             begun = await self.begin(
                 Entry(name, asked.digest, running.digest, gated=tool.gated, long=tool.long_running,
-                      interrupt=self._answered.interrupt(name), token=token, again=again, approved=approved),
+                      interrupt=self._answered.interrupt(name), token=token, again=again, approved=approved,
+                      place=place),
                 self._answered.slot(name),
             )  # fmt: skip
             match begun.told:
@@ -106,7 +110,7 @@ class Calling:
         with self._ending():
             await self._answered.learn(call, interrupt)
 
-    async def unfit(self, tool: Tool | None, asked: ToolCall, name: str) -> Result:
+    async def unfit(self, tool: Tool | None, asked: ToolCall, name: str, place: str) -> Result:
         """How a call ended that cannot be made: there is no such tool, or it takes other arguments."""
         p, run = self._leased.partition, self._run.id
         with self._ending():
@@ -117,10 +121,10 @@ class Calling:
             text = f"there is no tool {asked.name}" if tool is None else f"{asked.name} takes other arguments"
             result = Result(failure=Failure(kind="InvalidCall", text=text))
             digest = Action(tool=asked.name, arguments=asked.arguments).digest
-            return await self.end(name, result, refused=digest) or result
+            return await self.end(name, result, refused=digest, place=place) or result
         if tool is None:
             raise self._attempt.end(RosterMismatch(run, name, asked.name))
-        return await self.call(tool, asked.arguments, name)
+        return await self.call(tool, asked.arguments, name, place)
 
     # Running ---------------------------------------------------------------------------------------------------
 
@@ -228,11 +232,11 @@ class Calling:
         """What becomes of an entry; it is written ahead where it is to run. `slot` is where its verdict lies."""
         return await self.write(entries.begin(self._leased, entry, self._link.settings.limits, slot))
 
-    async def end(self, name: str, result: Result, refused: str = "") -> Result | None:
+    async def end(self, name: str, result: Result, refused: str = "", place: str = "") -> Result | None:
         """The result that is recorded from now on; None where a completion came before its question."""
         limits = self._link.settings.limits
         data = write_result(result, limits.record_bytes + SLACK_BYTES)
-        ended = await self.write(entries.end(self._leased, name, data, refused))
+        ended = await self.write(entries.end(self._leased, name, data, refused, place))
         if ended.code == "completed":
             return None
         if ended.code == "replayed":

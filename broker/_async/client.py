@@ -1,7 +1,7 @@
 """The front door: one broker of one namespace, and the nouns that group what it does."""
 
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
 from typing import Any, Self
 
@@ -249,9 +249,11 @@ class AsyncBroker(Jobs):
         return prepare.place(run, session, pool, priority=priority, data=data, by=by or self._link.by)
 
     @contextlib.asynccontextmanager
-    async def take(self, run_id: str, *, holder: str = "take") -> AsyncIterator[Run[Any]]:
+    async def take(
+        self, run_id: str, *, holder: str = "take", check: Callable[[str, str | None], None] | None = None
+    ) -> AsyncIterator[Run[Any]]:
         """A ready run leased to this caller for the length of the block; see `Runs.take`."""
-        async with self.runs.take(run_id, holder=holder) as run:
+        async with self.runs.take(run_id, holder=holder, check=check) as run:
             yield run
 
     # Answers ---------------------------------------------------------------------------------------------------

@@ -49,14 +49,15 @@ class Journal:
         self, function: Callable[..., Any], args: Any, kwargs: Any, key: str | None, codec: Codec
     ) -> Any:
         """What `function` returned, now or when it was recorded."""
-        place = f"k:{check_id('key', key)}" if key is not None else self._here.take(worker())
+        taken = self._here.take(worker()) if key is None else ""
+        place = taken if key is None else f"k:{check_id('key', key)}"
         await self._attempt.check()
         name = STEP + place
         if not self._attempt.claim(name):
             raise InvalidInput("key", "was used before in this attempt", "one key for each step")
         digest = step_digest(function, args, kwargs)
         async with self._attempt.running():
-            begun = await self._calling.begin(Entry(name, digest, digest, again=True))
+            begun = await self._calling.begin(Entry(name, digest, digest, again=True, place=taken))
             if begun.told is Told.STORED:
                 return codec.read(read_result(begun.detail).value)
             try:
@@ -78,13 +79,14 @@ class Journal:
         self, asked: Sequence[ToolCall], tools: Mapping[str, Tool], context: Sequence[JSON]
     ) -> list[Result]:
         """How some calls of one turn ended; raises `Paused` once where some of them must be asked or waited for."""
-        names = [one.entry or f"{self._here.take(worker())}:{one.name[:200]}" for one in asked]
+        places = ["" if one.entry else self._here.take(worker()) for one in asked]
+        names = [one.entry or f"{at}:{one.name[:200]}" for one, at in zip(asked, places, strict=True)]
         await self._attempt.check()
         self._check_nested(asked, tools)
         self._context = context or self._context
         made = [
-            partial(self._one, one, tools.get(one.name), name, self._attempt.claim(name))
-            for one, name in zip(asked, names, strict=True)
+            partial(self._one, one, tools.get(one.name), name, at, self._attempt.claim(name))
+            for one, name, at in zip(asked, names, places, strict=True)
         ]
         async with self._attempt.running():
             results = await together(made)
@@ -96,15 +98,15 @@ class Journal:
                 await self._attempt.pause()
             return [one for one in results if isinstance(one, Result)]
 
-    async def _one(self, asked: ToolCall, tool: Tool | None, name: str, new: bool) -> Result:  # noqa: FBT001
+    async def _one(self, asked: ToolCall, tool: Tool | None, name: str, place: str, new: bool) -> Result:  # noqa: FBT001
         if asked.fault is not None:
             return Result(failure=asked.fault)
         if not new:
             return Result(failure=Failure(kind="InvalidCall", text="its id was used before in this run"))
         if tool is None or not tool.fits(asked.arguments):
-            return await self._calling.unfit(tool, asked, name)
+            return await self._calling.unfit(tool, asked, name, place)
         with self._here.inside(f"c:{name}"):
-            return await self._calling.call(tool, asked.arguments, name)
+            return await self._calling.call(tool, asked.arguments, name, place)
 
     def _check_nested(self, asked: Sequence[ToolCall], tools: Mapping[str, Tool]) -> None:
         """A tool that waits for somebody cannot be called by another one: that one would have to run again."""

@@ -2,7 +2,7 @@
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from ..core.answers import Principal
@@ -144,14 +144,19 @@ class Runs:
         return await self._link.chase(make)
 
     @contextlib.asynccontextmanager
-    async def take(self, run_id: str, *, holder: str = "take") -> AsyncIterator[Run[Any]]:
+    async def take(
+        self, run_id: str, *, holder: str = "take", check: Callable[[str, str | None], None] | None = None
+    ) -> AsyncIterator[Run[Any]]:
         """A run leased to this caller for the length of the block. Raises `AlreadyLeased`, `UnknownId`.
 
         The lease is renewed from a thread. A block that ends without `suspend`, `finish` or `fail` releases the run;
-        one that raises fails the attempt. One that pauses is left without an error.
+        one that raises fails the attempt. One that pauses is left without an error. `check` gets the agent and the
+        build of a run that might be leased; what it raises leaves the run as it was.
         """
         p = await self._partition(run_id)
         a = await self._link.fetch(address.read_run_address(p, run_id))
+        if check is not None and a.state in (RunState.READY, RunState.LEASED):
+            check(a.pool.agent, a.pool.build or None)
         (leased,) = await self._link.run_all(
             runs.lease(
                 p,

@@ -2,7 +2,7 @@
 """The front door: one broker of one namespace, and the nouns that group what it does."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any, Self
 
@@ -250,9 +250,11 @@ class Broker(Jobs):
         return prepare.place(run, session, pool, priority=priority, data=data, by=by or self._link.by)
 
     @contextlib.contextmanager
-    def take(self, run_id: str, *, holder: str = "take") -> Iterator[Run[Any]]:
+    def take(
+        self, run_id: str, *, holder: str = "take", check: Callable[[str, str | None], None] | None = None
+    ) -> Iterator[Run[Any]]:
         """A ready run leased to this caller for the length of the block; see `Runs.take`."""
-        with self.runs.take(run_id, holder=holder) as run:
+        with self.runs.take(run_id, holder=holder, check=check) as run:
             yield run
 
     # Answers ---------------------------------------------------------------------------------------------------

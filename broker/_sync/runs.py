@@ -3,7 +3,7 @@
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..core.answers import Principal
@@ -145,14 +145,19 @@ class Runs:
         return self._link.chase(make)
 
     @contextlib.contextmanager
-    def take(self, run_id: str, *, holder: str = "take") -> Iterator[Run[Any]]:
+    def take(
+        self, run_id: str, *, holder: str = "take", check: Callable[[str, str | None], None] | None = None
+    ) -> Iterator[Run[Any]]:
         """A run leased to this caller for the length of the block. Raises `AlreadyLeased`, `UnknownId`.
 
         The lease is renewed from a thread. A block that ends without `suspend`, `finish` or `fail` releases the run;
-        one that raises fails the attempt. One that pauses is left without an error.
+        one that raises fails the attempt. One that pauses is left without an error. `check` gets the agent and the
+        build of a run that might be leased; what it raises leaves the run as it was.
         """
         p = self._partition(run_id)
         a = self._link.fetch(address.read_run_address(p, run_id))
+        if check is not None and a.state in (RunState.READY, RunState.LEASED):
+            check(a.pool.agent, a.pool.build or None)
         (leased,) = self._link.run_all(
             runs.lease(
                 p,

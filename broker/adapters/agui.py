@@ -13,15 +13,17 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from .._async.client import AsyncBroker
 from ..core.answers import Principal
-from ..core.limits import JSON
+from ..core.limits import JSON, check_name
+from ..core.records import RunRecord
 from ..core.states import RunState
-from ..errors import AlreadyLeased, BrokerError, InvalidInput, UnknownId
+from ..errors import AlreadyLeased, BrokerError, BuildMismatch, InvalidInput, UnknownId
 from ..interop.agui import SPEC_1_0, AsyncThreads, Policy, Refusal, RunAgentInput, RunError, run_started
 from ..worker.handlers import Agent, Handler
+from ..worker.sweeper import Sweeper
 from ._contract import Package, require
 
 require(
@@ -36,6 +38,11 @@ __all__ = ["Endpoint", "emit"]
 
 LOOK_SECONDS: Final = 0.2
 """How often it looks at a run that somebody else goes on with."""
+
+PAUSE_SECONDS: Final = 1.0
+"""How long it waits before it sweeps again, where it could not."""
+
+OF_ANOTHER_BUILD: Final = "This run goes on in another version of the agent. Send the same input again."
 
 _log = logging.getLogger("broker")
 
@@ -63,6 +70,11 @@ class Endpoint:
     `handler`, the agent's runs are gone on with in this process, as in a worker; else, and whenever another process is
     quicker, the endpoint waits until the run has ended or paused. A client that goes away stops nothing: it gets the
     rest by sending the same input again. An input with `resume` may go to any process; it needs a run id of its own.
+    A run that is pinned to another build than `build` is left to processes of its own: the client gets a `RUN_ERROR`
+    with the code of `BuildMismatch`, and asks again.
+
+    Unless `sweeps` is off, this process also sees to deadlines, back-offs and lost leases, as every worker does: from
+    its first request on, or at once where the endpoint is entered with `async with`, in the application's `lifespan`.
     """
 
     def __init__(
@@ -73,7 +85,9 @@ class Endpoint:
         *,
         who: Callable[[Request], Awaitable[Principal]],
         queue: str = "agents",
+        build: str | None = None,
         policy: Policy = SPEC_1_0,
+        sweeps: bool = True,
     ) -> None:
         self._broker = broker
         self._agent = agent
@@ -82,8 +96,18 @@ class Endpoint:
         self._handler = Agent.of(agent, handler) if handler is not None else None
         self._who = who
         self._queue = queue
+        self._build = check_name("build", build) if build else None
         self._threads = AsyncThreads(broker, policy)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._sweeps = sweeps
+        self._sweeping: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._sweep()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """One request: a body that is no input of a run is refused with 422."""
@@ -100,6 +124,7 @@ class Endpoint:
 
     async def stream(self, asked: RunAgentInput, by: Principal) -> AsyncGenerator[JSON, None]:
         """The events of one run of AG-UI, for other transports. The last one says how it ended, and what is open."""
+        self._sweep()
         try:
             run_id = await self._paused_in(asked)
             if run_id is None:
@@ -114,13 +139,29 @@ class Endpoint:
             yield (await self._threads.ended(run_id, asked.run_id)).to_json()
         except BrokerError as error:
             # Its text may name keys and places of the server: the client is told its sort.
-            yield RunError(message="The agent cannot be reached.", code=error.code).to_json()
+            text = OF_ANOTHER_BUILD if isinstance(error, BuildMismatch) else "The agent cannot be reached."
+            yield RunError(message=text, code=error.code).to_json()
 
     async def aclose(self) -> None:
-        """Gives back the runs that are under way here: others go on with them."""
-        for task in self._tasks:
+        """Gives back the runs that are under way here, and the right to sweep: others go on with them."""
+        tasks = [*self._tasks, *((self._sweeping,) if self._sweeping is not None else ())]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._sweeping = None
+
+    def _sweep(self) -> None:
+        if self._sweeps and (self._sweeping is None or self._sweeping.done()):
+            self._sweeping = asyncio.create_task(self._keep_sweeping(), name=f"sweeper of {self._agent}")
+
+    async def _keep_sweeping(self) -> None:
+        """Sweeps until cancelled, also where the server comes later than this process."""
+        while True:
+            try:
+                await Sweeper(self._broker).run()
+            except BrokerError as error:
+                _log.warning("sweeper: %s", error)
+            await asyncio.sleep(PAUSE_SECONDS)
 
     async def _paused_in(self, asked: RunAgentInput) -> str | None:
         """The run that paused in just this run of AG-UI, whose input is sent again: it ends as it did."""
@@ -151,8 +192,8 @@ class Endpoint:
 
     async def _until_it_stops(self, run_id: str, send: Callable[[Event], None]) -> None:
         _SENT.set(send)
-        while (await self._broker.runs.get(run_id)).state in (RunState.READY, RunState.LEASED):
-            if self._handler is not None:
+        while (run := await self._broker.runs.get(run_id)).state in (RunState.READY, RunState.LEASED):
+            if self._handler is not None and self._may_take(self._handler, run):
                 with suppress(
                     AlreadyLeased, UnknownId
                 ):  # somebody else's, or it has to wait before its next attempt
@@ -160,8 +201,21 @@ class Endpoint:
                     continue
             await asyncio.sleep(LOOK_SECONDS)
 
+    def _may_take(self, handler: Agent, run: RunRecord) -> bool:
+        """Whether a run is for this build. Raises `BuildMismatch` for one of another that nobody is at work on."""
+        try:
+            handler.check_build(run.id, run.build, self._build)
+        except BuildMismatch:
+            if run.state is RunState.LEASED:
+                return False
+            raise
+        return True
+
     async def _go_on(self, handler: Agent, run_id: str) -> None:
-        async with self._broker.take(run_id, holder="agui") as run:
+        def check(_: str, pinned: str | None) -> None:
+            handler.check_build(run_id, pinned, self._build)
+
+        async with self._broker.take(run_id, holder="agui", check=check) as run:
             try:
                 result = await handler.call(run, _NO_THREADS)
                 if run.is_held:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from .answers import AnswerKind
+from .arguments import arguments_schema
 from .limits import JSON
 from .models import Action, Interrupt
 from .tools import Tool
@@ -10,6 +12,8 @@ from .tools import Tool
 def approval(tool: Tool, action: Action, call: str) -> Interrupt:
     """May this very call run?"""
     rest: dict[str, Any] = {"expires_in": tool.expires_in}
+    if AnswerKind.EDIT in (tool.offers or ()):
+        rest["arguments_schema"] = arguments_schema(tool.function)
     return Interrupt.approval(
         action, call, message=_message(tool, action.arguments), offers=tool.offers, on_expiry=tool.on_expiry,
         reviewers=tool.reviewers, labels=tool.labels, **rest,

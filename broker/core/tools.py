@@ -190,8 +190,9 @@ def gated(function: F | None = None, /, *, reviewers: str | tuple[str, ...] = ()
     """The function as a tool that runs only after somebody has approved this very call.
 
     `reviewers` and `labels` say who is asked, `message` what they read (text, or a function of the arguments),
-    `offers` whether they may edit. After `expires_in` (default: the namespace's, 24 h) it is denied, unless `on_expiry`
-    says otherwise. `on_doubt` and `verify`: see `Doubt`.
+    `offers` whether they may edit: within the types of the parameters, where the extra `schema` is there. After
+    `expires_in` (default: the namespace's, 24 h) it is denied, unless `on_expiry` says otherwise. `on_doubt` and
+    `verify`: see `Doubt`.
     """
     if said.get("on_expiry") is OnExpiry.DEFAULT:
         raise InvalidInput("on_expiry", "needs a default answer, and a tool has none", "deny, cancel or wait")

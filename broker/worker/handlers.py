@@ -16,7 +16,7 @@ from .._async.run import Run
 from .._sync.link import Link as BlockingLink
 from .._sync.run import Run as BlockingRun
 from ..core.limits import check_name
-from ..errors import InvalidInput
+from ..errors import BuildMismatch, InvalidInput
 
 Handler = Callable[[Any], Any]
 """An async function of a `Run`, or a plain one of a blocking run."""
@@ -49,6 +49,12 @@ class Agent:
             raise InvalidInput("handler", "cannot be called", "a function of one Run, async or not")
         found = getattr(handler, "builds", ()) if builds is None else builds
         return cls(name, handler, _adapter(handler), tuple(check_name("builds", one) for one in found))
+
+    def check_build(self, run_id: str, pinned: str | None, own: str | None) -> None:
+        """Nothing for a run that may be gone on with here; raises `BuildMismatch` for one of another build."""
+        if pinned is not None and pinned not in (own, *self.builds):
+            builds = " or ".join(repr(one) for one in dict.fromkeys((own, *self.builds)) if one)
+            raise BuildMismatch(run_id, f"build {pinned!r}", f"build {builds}" if builds else "no build")
 
     def read(self, run: R) -> R:
         """The run, with its input as the type that the handler names. Raises `InvalidInput` where it does not fit."""

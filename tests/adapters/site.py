@@ -137,13 +137,12 @@ async def signed_in(request: Request) -> Principal:
 async def main() -> None:
     broker = AsyncBroker(URL, namespace=NAMESPACE, settings=QUICK)
     handler = None if OPTIONS.get("only_listens") else AGENTS[OPTIONS.get("scenario", "pay")]
-    endpoint = agui.Endpoint(broker, AGENT, handler, who=signed_in)
+    endpoint = agui.Endpoint(broker, AGENT, handler, who=signed_in, build=OPTIONS.get("build"))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        yield
-        await endpoint.aclose()
-        await broker.aclose()
+        async with broker, endpoint:
+            yield
 
     app = Starlette(routes=[Route("/agent", endpoint, methods=["POST"])], lifespan=lifespan)
     listener = socket.create_server(("127.0.0.1", 0))

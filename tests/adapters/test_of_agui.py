@@ -4,15 +4,17 @@ import asyncio
 from asyncio import to_thread
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 import httpx
 import pytest
 
-from broker import AsyncBroker, Interrupt, RunState, Settlement
+from broker import AsyncBroker, BuildMismatch, Interrupt, RunState, Settlement
 from broker.testing import await_until
 
 from .agui_client import Sites, asked, no, pays, yes
+from .child import AGENT
 from .world import World
 
 
@@ -212,3 +214,41 @@ async def test_a_process_that_is_told_to_end_gives_its_runs_back(
     held.unlink()
     (one,) = asked(await to_thread(site().post, "run-1", **pays(10)))
     assert one["metadata"]["toolCall"]["args"] == {"amount": 10}
+
+
+async def test_a_process_that_was_asked_for_nothing_sweeps(site: Sites, broker: AsyncBroker) -> None:
+    """A deadline passes although no request comes after a restart, and no worker is there."""
+    started = await broker.start(AGENT, {}, session="thread-1")
+    async with broker.take(started.run_id) as run:
+        await run.suspend(Interrupt(message="Go on?", expires_in=timedelta(milliseconds=500)))
+    (asked_id,) = (await broker.runs.get(started.run_id)).interrupt_ids
+
+    async def expired() -> bool:
+        return (await broker.inbox.get(asked_id)).state is not Settlement.OPEN
+
+    await to_thread(site, only_listens=True)
+    await await_until(expired, 60, what="the question has expired")
+
+
+async def test_an_endpoint_of_another_build_leaves_the_run_to_its_own(
+    site: Sites, broker: AsyncBroker
+) -> None:
+    """The client is told so, and waits where a process of the right build is at work. Off: `_may_take`."""
+    pinned = {"session": "thread-1", "build": "one"}
+    started = await broker.start(AGENT, {"state": {"amounts": []}}, **pinned)  # type: ignore[arg-type]
+    async with broker.take(started.run_id) as run:
+        await run.suspend(Interrupt(message="Go on?", reason="confirmation"))
+    (asked_id,) = (await broker.runs.get(started.run_id)).interrupt_ids
+    answer = {"interruptId": asked_id, "status": "resolved", "payload": "yes"}
+    other, none, own = await asyncio.gather(*(to_thread(site, build=one) for one in ("two", None, "one")))
+    for process in (other, none):
+        refused = (await to_thread(process.post, "run-2", resume=[answer]))[-1]
+        assert (refused["type"], refused["code"]) == ("RUN_ERROR", BuildMismatch.code)
+    left = await broker.runs.get(started.run_id)
+    assert (left.state, left.tries, left.fence, left.errors) == (RunState.READY, 0, 1, ())
+    async with broker.take(started.run_id):
+        asking = asyncio.create_task(to_thread(other.post, "run-2", resume=[answer]))
+        done, _ = await asyncio.wait([asking], timeout=1)
+        assert not done
+    await asking
+    assert (await to_thread(own.post, "run-2", resume=[answer]))[-1]["result"] == []

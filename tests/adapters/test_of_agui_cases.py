@@ -8,7 +8,6 @@ import pytest
 
 from broker import AsyncBroker, RunState, Settlement
 from broker.testing import ServerProcess, await_until
-from broker.worker import Sweeper
 
 from .agui_client import Sites, asked, cancelled, no, pays, refusal, yes
 from .world import World
@@ -120,7 +119,10 @@ async def test_a_pause_that_cannot_be_stored(
 
 
 async def test_expired(site: Sites, world: World, broker: AsyncBroker) -> None:
-    """A yes comes too late; the client may only take note, and the agent is told that nobody answered."""
+    """A yes comes too late; the client may only take note, and the agent is told that nobody answered.
+
+    No worker is there: the processes of the site sweep.
+    """
     first, second = await asyncio.gather(*(to_thread(site, seconds=0.5) for _ in range(2)))
     (one,) = asked(await to_thread(first.post, "run-1", **pays(10)))
     assert one["expiresAt"]
@@ -128,10 +130,7 @@ async def test_expired(site: Sites, world: World, broker: AsyncBroker) -> None:
     async def expired() -> bool:
         return (await broker.inbox.get(one["id"])).state is Settlement.EXPIRED
 
-    sweeping = asyncio.create_task(Sweeper(broker).run())
     await await_until(expired, 60, what="the question has expired")
-    sweeping.cancel()
-    await asyncio.gather(sweeping, return_exceptions=True)
     assert refusal(await to_thread(second.post, "run-2", resume=[yes(one)])) == "INTERRUPT_EXPIRED"
     ended = (await to_thread(second.post, "run-3", resume=[cancelled(one)]))[-1]
     assert "Nobody answered" in ended["result"][0]

@@ -18,7 +18,7 @@ from arq import create_pool
 from arq.connections import RedisSettings
 from celery import Celery  # type: ignore[import-not-found, unused-ignore]
 
-from broker import Approve, AsyncBroker, Edit, JournalMismatch, Principal, RunState, Settlement
+from broker import Approve, AsyncBroker, JournalMismatch, Principal, RunState, Settlement
 from broker.adapters.functions import Dispatcher, Job, to_arq, to_celery
 from broker.testing import RunningServer, ServerProcess, await_until
 from tests.dispatching.agents import effects
@@ -240,20 +240,6 @@ async def test_other_build(stage: Stage) -> None:
     await stage.broker.dead.requeue(run_id)
     done = await stage.finished(run, "pay", build="one")
     assert (done.result, len(stage.world.effects)) == (["paid 10"], 1), done.errors
-
-
-@pytest.mark.cannot("wrong_shape")
-async def test_an_edit_that_does_not_fit_the_function_is_the_calls_error(stage: Stage) -> None:
-    """It is not refused when it is given: names are held against the function when the call is made."""
-    run = await stage.paused("pay", {"amount": 10})
-    await stage.answer_all(run, [Edit(arguments={"sum": 4})])
-    done = await stage.finished(run, "pay")
-    assert "sum" in str(done.errors or done.result)
-    assert stage.world.effects == []
-    again = await stage.paused("pay", {"amount": 10})
-    await stage.answer_all(again, [Edit(arguments={"amount": "many"})])
-    done = await stage.finished(again, "pay")
-    assert (done.result, [one.given for one in stage.world.effects]) == (["paid many"], ["many"])
 
 
 @pytest.mark.cannot("new_input")

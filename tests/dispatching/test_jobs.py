@@ -17,6 +17,7 @@ from broker import (
     Approve,
     AsyncBroker,
     Broker,
+    BuildMismatch,
     Edit,
     InvalidInput,
     Reject,
@@ -181,6 +182,51 @@ async def test_a_job_without_a_handler_for_the_run_gives_it_back(
     run = await broker.runs.get(started.run_id)
     assert (run.state, run.tries, run.errors) == (RunState.READY, 0, ())
     assert await broker.runs.ready("agents") == (started.run_id,)
+
+
+async def test_a_job_of_another_build_leaves_the_run_to_those_of_its_own(
+    broker: AsyncBroker, blocking: Broker
+) -> None:
+    """One queue of jobs for two builds, and a job that is late. Off: the check of builds in `jobs.py`."""
+    started = await broker.start("hello", session="s", build="one")
+    before = await broker.runs.get(started.run_id)
+
+    async def hello(_: Run[Any]) -> str:
+        return "hello"
+
+    class Newer:
+        builds = ("two", "three")
+
+        async def __call__(self, _: Run[Any]) -> str:
+            raise AssertionError
+
+    with pytest.raises(BuildMismatch, match="needs build 'one', and this process has no build"):
+        await go_on(broker, started.run_id, {"hello": hello})
+    with pytest.raises(BuildMismatch, match="has build 'two' or 'three'"):
+        await go_on(broker, started.run_id, {"hello": Newer()}, build="two")
+    with pytest.raises(BuildMismatch):
+        go_on_blocking(blocking, started.run_id, {"hello": lambda _: "bad"}, build="two")
+    assert await broker.runs.get(started.run_id) == before
+    assert await broker.runs.ready("agents") == (started.run_id,)
+    assert await go_on(broker, started.run_id, {"hello": hello}, build="one")
+    assert not await go_on(broker, started.run_id, {"hello": hello}, build="two")
+    assert (await broker.runs.get(started.run_id)).result == "hello"
+
+
+async def test_a_job_goes_on_with_the_builds_that_its_handler_declares_and_with_runs_of_none(
+    broker: AsyncBroker, blocking: Broker
+) -> None:
+    class Hello:
+        builds = ("one",)
+
+        async def __call__(self, _: Run[Any]) -> str:
+            return "hello"
+
+    for build in ("one", None):
+        started = await broker.start("hello", session="s", build=build)
+        assert await go_on(broker, started.run_id, {"hello": Hello()}, build="two")
+    started = await broker.start("hello", session="s", build="one")
+    assert go_on_blocking(blocking, started.run_id, {"hello": lambda _: "hello"}, build="one")
 
 
 async def test_a_handler_of_the_other_kind_is_refused_before_the_run_is_taken(

@@ -33,9 +33,9 @@ def begin(w: World, lease: Leased, name: str = "c1", **rest: Any) -> Begun:
     return w.do(beginning(w, lease, name, **rest))
 
 
-def end(w: World, lease: Leased, name: str = "c1", value: Any = "done", refused: str = "") -> entries.Ended:
+def end(w: World, lease: Leased, name: str = "c1", value: Any = "done", **rest: str) -> entries.Ended:
     """Records the result of a call."""
-    return w.do(entries.end(lease, name, write_result(Result(value=value)), refused))
+    return w.do(entries.end(lease, name, write_result(Result(value=value)), **rest))
 
 
 def handle(w: World, lease: Leased, value: Any = "job-1") -> str:

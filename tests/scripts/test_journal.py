@@ -9,7 +9,7 @@ from broker.core.entries import read_result
 from broker.core.limits import Limits
 from broker.errors import JournalFull, JournalMismatch, StaleLease
 from broker.store.commands import entries
-from broker.store.commands.entries import Told
+from broker.store.commands.entries import STEP, Told
 
 from .guarded import shows_guard
 from .journaling import DONE, MORE, REFUND, again, begin, by_token, cut, end, handle, settled
@@ -84,6 +84,57 @@ def test_arguments_that_differ_get_no_stored_result(world: World) -> None:
 def test_what_runs_is_what_was_edited(world: World) -> None:
     _place, lease, one = settled(world, Edit(arguments={"amount": 400}), offers=("approve", "edit"))
     assert begin(world, lease, gated=True, interrupt=one, running=MORE).told is Told.RUN
+
+
+@shows_guard("place-tool")
+def test_another_tool_at_a_place_runs_nothing(world: World) -> None:
+    """Neither a call that was begun there, nor one that is asked about, nor one that could not be made; nor a step."""
+    place, lease = world.started()
+    begin(world, lease, "0:refund", place="0")
+    begin(world, lease, "1:refund", place="1", gated=True)
+    end(world, lease, "2:refund", refused=REFUND.digest, place="2")
+    later, before = again(world, place), world.snapshot()
+    for at in "012":
+        for name in (f"{at}:pay", f"{STEP}{at}"):
+            with pytest.raises(JournalMismatch) as caught:
+                begin(world, later, name, place=at, asked=MORE)
+            assert (caught.value.recorded, caught.value.found) == (REFUND.digest, MORE.digest)
+        with pytest.raises(JournalMismatch):
+            end(world, later, f"{at}:pay", refused=MORE.digest, place=at)
+    assert world.snapshot() == before
+
+
+@shows_guard("place-kind")
+def test_a_call_at_the_place_of_a_step_runs_nothing(world: World) -> None:
+    place, lease = world.started()
+    begin(world, lease, f"{STEP}0", place="0")
+    later = again(world, place)
+    with pytest.raises(JournalMismatch) as caught:
+        begin(world, later, "0:pay", place="0", asked=MORE)
+    assert (caught.value.recorded, caught.value.found) == (REFUND.digest, MORE.digest)
+    assert begin(world, later, f"{STEP}0", place="0", again=True).told is Told.RUN
+
+
+def test_a_journal_without_places_is_read_as_before(world: World) -> None:
+    """One that an earlier release wrote; its places are kept from the next begin on."""
+    place, lease = world.started()
+    begin(world, lease, "0:refund")
+    begin(world, lease, "1:refund")
+    end(world, lease, "1:refund")
+    later = again(world, place)
+    assert begin(world, later, "0:refund", place="0", again=True).told is Told.RUN
+    assert begin(world, later, "1:refund", place="1").told is Told.STORED
+    with pytest.raises(JournalMismatch):
+        begin(world, later, "0:pay", place="0")
+
+
+@shows_guard("cut-places")
+def test_a_checkpoint_leaves_no_places(world: World) -> None:
+    place, lease = world.started()
+    begin(world, lease, "0:refund", place="0")
+    end(world, lease, "0:refund")
+    cut(world, lease)
+    assert world.client.hkeys(world.p.key("journal", place.run)) == [b"checkpoint"]
 
 
 @shows_guard("handle-final")

@@ -69,6 +69,8 @@ class Entry:
     """Whether it may run although it was begun under an earlier lease."""
     approved: bool = False
     """Whether somebody was asked about that and said yes."""
+    place: str = ""
+    """Where it stands, if that is all it is known by; empty for one that has an id or a key."""
 
 
 def _keys(leased: Leased, interrupt: str = "") -> tuple[str, ...]:
@@ -109,7 +111,7 @@ def begin(leased: Leased, entry: Entry, limits: Limits, slot: str = "") -> Comma
         return Begun(told, detail=reply[1] if len(reply) > 1 else b"")
 
     args = (entry.name, entry.digest, entry.running, int(entry.gated), int(entry.long), entry.interrupt, entry.token,
-            int(entry.again), limits.journal_entries, limits.journal_bytes)  # fmt: skip
+            int(entry.again), limits.journal_entries, limits.journal_bytes, entry.place)  # fmt: skip
     item = _item(leased, args, entry.interrupt, entry.name)
     then = None
     if slot:
@@ -129,8 +131,11 @@ class Ended:
     stored: bytes = field(default=b"", repr=False)
 
 
-def end(leased: Leased, name: str, result: bytes, refused: str = "") -> Command[Ended]:
-    """Records the result of an entry, unless there is one. `refused` is the digest of a call that is not begun."""
+def end(leased: Leased, name: str, result: bytes, refused: str = "", place: str = "") -> Command[Ended]:
+    """Records the result of an entry, unless there is one.
+
+    `refused` is the digest of a call that is not begun, `place` where it stands if that is all it is known by.
+    """
 
     def decode_end(_: int, reply: Reply) -> Ended:
         match _stale(reply, leased), reply:
@@ -140,11 +145,13 @@ def end(leased: Leased, name: str, result: bytes, refused: str = "") -> Command[
                 return Ended("accepted", int(count), int(size))
             case "completed", _:
                 return Ended("completed")
+            case "mismatch", [_, recorded]:
+                raise JournalMismatch(leased.token.run, name, text(recorded), refused)
             case _:
                 key = leased.partition.key("calls", leased.token.run)
                 raise Corrupt(key, f"entry {name!r} is {text(reply[-1])}, and its result came")
 
-    item = _item(leased, (name, result, refused), entry=name)
+    item = _item(leased, (name, result, refused, place), entry=name)
     return Command("end", leased.partition, (item,), decode_end, confirm=True)
 
 

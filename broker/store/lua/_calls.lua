@@ -17,6 +17,24 @@ end
 
 local function call_record(run, call) return call_in(map(SEG.calls, run), call) end
 
+-- Where an entry that is known by its place stands in the journal: nil where it may, else the digest of what was there
+-- before it: a step, or a call of another tool. The names of such calls hold their tool, so their places are kept too.
+local function taken(run, place, entry)
+  if place == '' then return nil end
+  local step = '\31' .. place
+  local digest, there = string.match(read('HGET', key(SEG.journal, run), 'p ' .. place) or '', '^(%S+) (.*)$')
+  if there and there ~= entry then return digest end --@guard place-tool
+  if entry == step then return nil end
+  local state, _, made = call_record(run, step)
+  if state ~= 'none' then return made end --@guard place-kind
+  return nil
+end
+
+local function note_place(run, place, entry, digest)
+  if place == '' or entry == '\31' .. place then return end
+  write('HSET', SEG.journal, run, 'p ' .. place, digest .. ' ' .. entry)
+end
+
 local function note_call(run, call, operation, state, digest, interrupt, attempt, fence)
   local calls = map(SEG.calls, run)
   local was, before = call_in(calls, call)

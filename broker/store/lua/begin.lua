@@ -4,7 +4,8 @@
 -- KEYS  per item: run, calls, journal; interrupt of the call, where one was asked
 -- ARGV  per item: size, run, fence, nonce, entry, digest of what was asked for, digest of what would run, gated (1),
 --       long (1), interrupt (empty: none known), token for a long one, again (1: an entry that was begun under an
---       earlier lease may run again), most entries, most bytes
+--       earlier lease may run again), most entries, most bytes,
+--       place of an entry that has no name of its own (empty: it has one)
 -- Reply per item: stale_lease | mismatch digest | stored bytes | settled interrupt | asked interrupt | ask |
 --       open interrupt | wait bytes | changed digest | doubt attempt token | run attempt token interrupt | full entries bytes
 
@@ -37,12 +38,14 @@ end
 
 return each(function()
   local a = {}
-  a.run, a.fence, a.nonce, a.entry, a.digest, a.running, a.gated, a.long, a.interrupt, a.token, a.again, a.most, a.room = args()
+  a.run, a.fence, a.nonce, a.entry, a.digest, a.running, a.gated, a.long, a.interrupt, a.token, a.again, a.most, a.room, a.place = args()
   local r = load(SEG.run, a.run)
   local f = r.f
   if not holds(r, a.fence, a.nonce) then return { 'stale_lease', f.state or '' } end
   local state, attempt, digest, interrupt, fence = call_record(a.run, a.entry)
   if state ~= 'none' and digest ~= '' and digest ~= a.digest then return { 'mismatch', digest } end --@guard journal-digest
+  local other = taken(a.run, a.place, a.entry)
+  if other then return { 'mismatch', other } end
   local journal = key(SEG.journal, a.run)
   if state == CALL.RESOLVED then return ended(a, interrupt, journal) end --@guard journal-stored
   local begun = state == CALL.PENDING_RESULT or state == CALL.AWAITING_COMPLETION
@@ -52,6 +55,7 @@ return each(function()
     local entries, bytes = tonumber(f.entries or '0'), tonumber(f.bytes or '0')
     if entries >= tonumber(a.most) or bytes >= tonumber(a.room) then return { 'full', int(entries), int(bytes) } end --@guard journal-room
     local stop = gated and gate(a, interrupt, digest)
+    if stop and stop[1] == 'ask' then note_place(a.run, a.place, a.entry, a.digest) end
     if stop then return stop end
   end
   local handle = read('HGET', journal, 'h ' .. a.entry)
@@ -64,6 +68,7 @@ return each(function()
   local after = a.long == '1' and CALL.AWAITING_COMPLETION or CALL.PENDING_RESULT
   attempt = int(tonumber(attempt) + 1)
   if not note_call(a.run, a.entry, 'begin', after, a.digest, interrupt, attempt, a.fence) then return { 'mismatch', state } end
+  note_place(a.run, a.place, a.entry, a.digest)
   if a.long == '1' then write('HSET', SEG.journal, a.run, 't ' .. a.entry, token) end
   return { 'run', attempt, token, interrupt }
 end)

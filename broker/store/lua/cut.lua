@@ -23,6 +23,10 @@ return each(function()
       for _, part in ipairs({ 'r ', 'h ', 't ' }) do parts[#parts + 1] = part .. packed[n] end
     end --@guard cut-begun
   end
+  -- Places are counted anew.
+  for _, name in ipairs(read('HKEYS', key(SEG.journal, id)) or {}) do
+    if string.sub(name, 1, 2) == 'p ' then parts[#parts + 1] = name end --@guard cut-places
+  end
   drop(SEG.calls, id, gone)
   drop(SEG.journal, id, parts)
   write('HSET', SEG.journal, id, 'checkpoint', checkpoint)

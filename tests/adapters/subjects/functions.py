@@ -39,7 +39,6 @@ SYSTEMS: Mapping[str, tuple[str, ...] | None] = {
 }
 """The job systems, and the cases that are played on each: every one (None), or those that the system has a part in."""
 CANNOT: Mapping[str, str] = {
-    "wrong_shape": "an edit is held against a function's parameters when it runs, and their types are not looked at",
     "unsupported_version": "it imports no package: what hands a run over is a function of yours",
     "new_input": "runs of a session know nothing of one another",
 }
@@ -210,7 +209,7 @@ async def serve_arq(options: Mapping[str, Any], agents: Mapping[str, Handler]) -
     async with AsyncBroker(options["url"], namespace=options["namespace"], settings=QUICK) as broker:
 
         async def go_on_with(_: Any, run_id: str) -> None:
-            await go_on(broker, run_id, agents)
+            await go_on(broker, run_id, agents, build=options.get("build"))
 
         worker = arq.Worker(
             [arq.func(go_on_with, name="go_on_with")],
@@ -229,7 +228,7 @@ def serve_celery(options: Mapping[str, Any], agents: Mapping[str, Handler]) -> N
 
     def go_on_with(run_id: str) -> None:
         with Broker(options["url"], **place) as broker:
-            go_on_blocking(broker, run_id, agents)
+            go_on_blocking(broker, run_id, agents, build=options.get("build"))
 
     task = app.task(name="go_on")(go_on_with)
 

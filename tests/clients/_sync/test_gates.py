@@ -19,6 +19,7 @@ from broker import (
     Corrupt,
     Edit,
     Interrupt,
+    Invalid,
     InvalidInput,
     JournalMismatch,
     Mode,
@@ -105,6 +106,25 @@ def test_F17_an_edited_call_runs_as_it_was_edited(
     assert agent.go() is RunState.FINISHED
     assert bank.paid == [(30, "bob")]
     assert type(bank.paid[0][0]) is int
+
+
+def test_F17_an_edit_of_other_types_than_the_functions_is_refused(agent: Agent, bank: Bank) -> None:
+    """B62: and the right one counts afterwards. Off: the schema in `questions.approval`."""
+    agent.start()
+    (record,) = (agent.asked()).values()
+    for arguments, field in (
+        ({"amount": "many"}, "arguments.amount"),
+        ({"amount": None}, "arguments.amount"),
+        ({"amount": 30, "to": 7}, "arguments.to"),
+        ({"to": "bob"}, "arguments"),
+        ({"amount": 30, "sum": 30}, "arguments"),
+    ):
+        outcome = agent.broker.inbox.answer(record.id, Edit(arguments=arguments))
+        assert isinstance(outcome, Invalid), outcome
+        assert outcome.field == field
+    assert agent.answer("c1", Edit(arguments={"amount": 30})) == "accepted"
+    assert agent.go() is RunState.FINISHED
+    assert bank.paid == [(30, "ada")]
 
 
 ENDS = {
