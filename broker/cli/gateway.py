@@ -1,6 +1,8 @@
 """`serve`: the HTTP gateway of a namespace. `keys`: who may use it. `signing`: what its tokens are signed with."""
 
+import asyncio
 import contextlib
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated
@@ -8,12 +10,14 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from .._async.client import AsyncBroker
 from ..core.access import ApiKey, ApiRole
 from ..core.answers import Principal, PrincipalKind
 from ..core.fields import to_ms
 from ..core.limits import JSON
 from ..core.signing import SigningKey
 from ..telemetry import Observer
+from ..worker.sweeper import Sweeper
 from .given import read_span
 from .hooks import Allow, sending
 from .invocation import Invocation
@@ -32,6 +36,15 @@ class Form(StrEnum):
     JSON = "json"
 
 
+Host = Annotated[str, typer.Option(help="The address to listen on.")]
+Port = Annotated[int, typer.Option(help="The port to listen on.")]
+MaxBody = Annotated[int, typer.Option(help="The largest body of a request, in bytes.")]
+RequestSeconds = Annotated[float, typer.Option(help="How long a request may take, in seconds.")]
+RequestsPerMinute = Annotated[
+    int,
+    typer.Option(help="How many requests one credential may send, at all gateways together; 0: any number."),
+]
+Webhooks = Annotated[bool, typer.Option("--webhooks", help="Sends the namespace's webhooks, too.")]
 Log = Annotated[Form, typer.Option(help="How the log is written, to standard error.")]
 PublicMetrics = Annotated[
     bool, typer.Option("--public-metrics", help="/metrics is for everybody; else for keys that may read.")
@@ -49,16 +62,11 @@ Key = Annotated[str, typer.Argument(metavar="KEY", help="A key's id, as listed."
 async def serve(
     cli: Invocation,
     *,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port to listen on.")] = 8700,
-    max_body: Annotated[int, typer.Option(help="The largest body of a request, in bytes.")] = 1024 * 1024,
-    request_seconds: Annotated[float, typer.Option(help="How long a request may take, in seconds.")] = 30.0,
-    requests_per_minute: Annotated[
-        int,
-        typer.Option(
-            help="How many requests one credential may send, at all gateways together; 0: any number."
-        ),
-    ] = 1200,
+    host: Host = "127.0.0.1",
+    port: Port = 8700,
+    max_body: MaxBody = 1024 * 1024,
+    request_seconds: RequestSeconds = 30.0,
+    requests_per_minute: RequestsPerMinute = 1200,
     log: Log = Form.TEXT,
     public_metrics: PublicMetrics = False,
     notice: Notice = 2.0,
@@ -69,9 +77,7 @@ async def serve(
     jwt_keys: JwtKeys = None,
     jwt_role: JwtRole = None,
     jwt_claim: JwtClaim = "groups",
-    webhooks: Annotated[
-        bool, typer.Option("--webhooks", help="Sends the namespace's webhooks, too.")
-    ] = False,
+    webhooks: Webhooks = False,
     webhooks_allow: Allow = None,
 ) -> None:
     """Serves the HTTP gateway with its inbox."""
@@ -88,8 +94,22 @@ async def serve(
             app = create_app(broker, settings=numbers, identify=known)
             cli.screen.say(Text(f"Serving namespace {broker.namespace} on http://{host}:{port}", style=GOOD))
             cli.screen.say(*_inbox(host, port, has_keys=bool(await broker.keys.list())))
-            async with sending(broker, webhooks_allow) if webhooks else contextlib.nullcontext():
+            async with _sweeping(broker), sending(broker, webhooks_allow) if webhooks else _nothing():
                 await server.serve(app, host, port)
+
+
+_nothing = contextlib.nullcontext
+
+
+@contextlib.asynccontextmanager
+async def _sweeping(broker: AsyncBroker) -> AsyncIterator[None]:
+    """Deadlines pass where no worker is, too: somebody has to see to it, and one does at a time."""
+    task = asyncio.create_task(Sweeper(broker).run(), name="sweeper")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def _observer() -> Observer:
