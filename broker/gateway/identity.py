@@ -10,7 +10,7 @@ from fastapi import Depends, HTTPException, Request
 from .._async.client import AsyncBroker
 from ..core.access import PREFIX as KEY
 from ..core.access import Scope, may_decide
-from ..core.answers import Principal
+from ..core.answers import AnswerKind, Principal
 from ..core.entries import TOKEN as CALL_TOKEN
 from ..core.tokens import PREFIX as TOKEN
 from ..core.tokens import Token
@@ -22,6 +22,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _NEEDS: Final = "__broker_needs__"
 _OWN: Final = "__broker_own__"
+COMPLETING: Final = (AnswerKind.COMPLETE, AnswerKind.FAIL)
+"""The answers that tell how a job ended, and decide nothing."""
 PUBLIC: Final = "public"
 """What a route needs that everybody may use: it tells nothing of the namespace."""
 
@@ -147,6 +149,14 @@ def _check(caller: Caller, endpoint: Callable[..., Any], path: dict[str, Any]) -
     only = caller.token.about.interrupt_id
     if only is None or path.get("interrupt_id") != only:
         raise HTTPException(403, "This token is for one interrupt or call, and not for this")
+
+
+def check_answers(caller: Caller, kind: str) -> None:
+    """Raises where this caller may not give that kind of answer: a job's end is told by those who may complete."""
+    if kind in COMPLETING and Scope.COMPLETE not in caller.scopes:
+        raise HTTPException(
+            403, f"To {kind} needs the scope {Scope.COMPLETE}, which {caller.principal.id!r} has not"
+        )
 
 
 def caller_of(request: Request) -> Caller:

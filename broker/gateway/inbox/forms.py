@@ -178,9 +178,9 @@ class _Maker:
             made.fields.append(inner)
         made.kind = "group"
 
-    def _resolved(self, schema: JSON) -> tuple[Mapping[str, Any], bool]:
+    def _resolved(self, schema: JSON, most: int = MOST_LEVELS) -> tuple[Mapping[str, Any], bool]:
         """A schema behind references inside the whole, and whether it takes null beside something else."""
-        for _ in range(MOST_LEVELS):
+        for left in range(most, 0, -1):
             if not isinstance(schema, dict):
                 return {}, False
             if isinstance(schema.get("$ref"), str):
@@ -190,7 +190,7 @@ class _Maker:
                 if isinstance(ways := schema.get(word), list):
                     others = [one for one in ways if one != {"type": "null"}]
                     if len(others) == 1 and len(ways) > 1:
-                        inner, _ = self._resolved(others[0])
+                        inner, _ = self._resolved(others[0], left - 1)
                         return {**inner, **{key: one for key, one in schema.items() if key != word}}, True
                     return {}, False
             sort = schema.get("type")
@@ -321,7 +321,7 @@ def _scalar(kind: str, text: str) -> JSON:
         return text
     try:
         value = json.loads(text, parse_constant=_no_number)
-    except ValueError:
+    except (ValueError, RecursionError):  # it may be nested without end
         raise ValueError("This is not JSON." if kind == "json" else f"{text!r} is no {kind}.") from None
     if kind == "json":
         return value

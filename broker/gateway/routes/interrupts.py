@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 from ...core.access import Scope
 from ...core.answers import Answer
 from ...errors import OUTCOME_CODES, InvalidInput
-from ..identity import CallerOf, needs
+from ..identity import CallerOf, check_answers, needs
 from ..problems import of_outcome
 from . import BrokerOf
 
@@ -51,6 +51,7 @@ async def answer_interrupt(
     if unknown:
         raise InvalidInput(min(unknown), "is not known here", "answer, seen, op")
     answer = Answer.from_json(body.get("answer"))
+    check_answers(caller, answer.kind)
     outcome = await broker.inbox.answer(
         interrupt_id, answer, by=caller.principal, seen=body.get("seen"), op=body.get("op")
     )
