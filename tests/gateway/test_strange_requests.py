@@ -190,3 +190,19 @@ async def test_P12_a_pattern_that_never_ends_stops_nobody(site: Site, schema: di
     assert said.status_code == 422
     assert time.monotonic() - began < 10
     assert (await site.broker.inbox.get(one)).state is Settlement.OPEN
+
+
+async def test_numbers_beyond_all_numbers_are_refused(site: Site) -> None:
+    """In an edit that is looked at, and in the death that an operator sends a run back from."""
+    one = await ask(site.broker, refund())
+    card = f"/inbox/i/{one}"
+    async with person(site, "opa", ApiRole.OPERATOR) as opa:
+        await opa.send(
+            f"{card}/edit?as=json",
+            page=f"{card}/edit?as=json",
+            code=422,
+            arguments='{"cents": 1e999}',
+            **{"as": "json"},
+        )
+        for fence in ("9" * 5000, "x", "²"):
+            await opa.send("/inbox/dead/run_x/requeue", page=card, code=422, fence=fence)

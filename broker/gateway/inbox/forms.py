@@ -4,6 +4,7 @@ Only a first help: what is sent is held against the schema where every answer is
 """
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -320,7 +321,7 @@ def _scalar(kind: str, text: str) -> JSON:
     if kind in ("text", "long"):
         return text
     try:
-        value = json.loads(text, parse_constant=_no_number)
+        value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError):  # it may be nested without end
         raise ValueError("This is not JSON." if kind == "json" else f"{text!r} is no {kind}.") from None
     if kind == "json":
@@ -329,6 +330,13 @@ def _scalar(kind: str, text: str) -> JSON:
     if not isinstance(value, fits) or (kind != "boolean" and isinstance(value, bool)):
         raise ValueError(f"{text!r} is no {kind}.")
     return value
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
 
 
 def _no_number(word: str) -> JSON:
