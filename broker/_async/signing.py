@@ -4,11 +4,11 @@ The keys lie on the server, so every gateway verifies what another one signed, a
 """
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from ..core import signing
-from ..core.fields import from_ms
-from ..core.limits import JSON, check_name
+from ..core.fields import from_ms, to_ms
+from ..core.limits import JSON, check_id, check_name
 from ..core.signing import Signed, SigningKey
 from ..errors import InvalidInput, UnknownId
 from ..store.commands import credentials
@@ -43,6 +43,20 @@ class Signing:
         keys = await self.keys()
         now = from_ms(await self._link.now() // 1000)
         return signing.verify(keys, self._link.namespace, purpose, text, now)
+
+    async def revoke(self, name: str, until: datetime) -> None:
+        """Notes that a signed text counts no more, by a name that is its own; forgotten after `until`, when it ends.
+
+        Whoever verifies such texts asks `is_revoked`. Safe to repeat. Raises `InvalidInput`.
+        """
+        check_id("name", name)
+        p = await self._place()
+        now = await self._link.now() // 1000
+        await self._link.fetch(credentials.revoke(p, name, to_ms(until), now))
+
+    async def is_revoked(self, name: str) -> bool:
+        """Whether the signed text of that name was taken back."""
+        return await self._link.fetch(credentials.is_revoked(await self._place(), name))
 
     async def keys(self) -> tuple[SigningKey, ...]:
         """The keys, the one that signs last; none before the first use."""

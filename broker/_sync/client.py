@@ -39,6 +39,9 @@ from .runs import Dead, Queue, Runs, held
 from .signing import Signing
 from .tokens import Tokens
 
+FARTHEST = 2**53
+"""The furthest place in a history that may be asked for."""
+
 
 class Broker(Jobs):
     """The pauses of one namespace: `with Broker(url, namespace="airline") as broker: ...`.
@@ -283,6 +286,7 @@ class Broker(Jobs):
         """What happened in a session, oldest first, from place `start` (negative: from the end): who, when, what."""
         check_id("session", session)
         check_range("limit", limit, 1, 1000)
+        check_range("start", start, -FARTHEST, FARTHEST)
         self._link.open()
         p = self._link.space.of_session(session)
         stop = start + limit - 1 if start >= 0 else min(-1, start + limit - 1)

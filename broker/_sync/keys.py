@@ -63,6 +63,12 @@ class Keys:
         found = self._link.fetch(credentials.read_key(p, *shown))
         return found if found is not None and found.is_good(now) else None
 
+    def current(self, key_id: str) -> ApiKey | None:
+        """The key of that id, where it counts now by the server's clock; None for any other."""
+        p, now = self._place()
+        found = self._link.fetch(credentials.read_key(p, key_id))
+        return found if found is not None and found.is_good(now) else None
+
     def get(self, key_id: str) -> ApiKey:
         """One key by its id, whatever its state. Raises `UnknownId`."""
         check_id("key_id", key_id)

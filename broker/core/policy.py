@@ -17,9 +17,15 @@ from .fields import to_ms
 from .limits import JSON, LIMITS, Limits, check_count
 from .models import Action, Interrupt, InterruptState, PendingToolCall
 from .outcomes import Invalid
+from .patterns import patience, patient
 from .wire import body
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+def _keeps_shape(before: JSON, after: JSON) -> bool:
+    """Whether an edit gives a tool arguments by name where it had them so: else it could not be called."""
+    return not isinstance(before, dict) or isinstance(after, dict)
 
 
 def validate_answer(interrupt: Interrupt, answer: Answer) -> Invalid | None:
@@ -42,6 +48,9 @@ def validate_answer(interrupt: Interrupt, answer: Answer) -> Invalid | None:
             field, schema = "arguments", interrupt.arguments_schema
         case _:
             return None
+    action = interrupt.action
+    if isinstance(answer, Edit) and action is not None and not _keeps_shape(action.arguments, value):
+        return Invalid(field="arguments", problem="is no object", allowed="an object, as the call has")
     if schema is None:
         return None
     try:
@@ -220,7 +229,7 @@ class Misfit(NamedTuple):
 def misfit(schema: dict[str, JSON], value: JSON) -> Misfit | None:
     """The first place where a value breaks a response schema; None where it fits.
 
-    Raises `InvalidInput` for a schema with references that lead nowhere, and `MissingExtra`.
+    Raises `InvalidInput` for a schema with references that lead nowhere or that takes too long, and `MissingExtra`.
     """
     if find_spec("jsonschema") is None:
         raise MissingExtra("schema", "Answering an interrupt with a response schema")
@@ -230,9 +239,12 @@ def misfit(schema: dict[str, JSON], value: JSON) -> Misfit | None:
     from referencing import Registry  # noqa: PLC0415 - optional extra
     from referencing.exceptions import Unresolvable  # noqa: PLC0415 - optional extra
 
-    validator = validator_for(schema, default=Draft202012Validator)(schema, registry=Registry())
+    validator = patient(validator_for(schema, default=Draft202012Validator))(schema, registry=Registry())
     try:
-        error = best_match(validator.iter_errors(value))
+        with patience():
+            error = best_match(validator.iter_errors(value))
+    except TimeoutError:
+        raise InvalidInput("response_schema", "takes too long", "patterns and references that end") from None
     except (Unresolvable, RecursionError):
         raise InvalidInput("response_schema", "cannot be resolved", "references inside the schema") from None
     if error is None:

@@ -10,7 +10,7 @@ from fastapi import Depends, HTTPException, Request
 from .._async.client import AsyncBroker
 from ..core.access import PREFIX as KEY
 from ..core.access import Scope, may_decide
-from ..core.answers import Principal
+from ..core.answers import AnswerKind, Principal
 from ..core.entries import TOKEN as CALL_TOKEN
 from ..core.tokens import PREFIX as TOKEN
 from ..core.tokens import Token
@@ -22,6 +22,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _NEEDS: Final = "__broker_needs__"
 _OWN: Final = "__broker_own__"
+COMPLETING: Final = (AnswerKind.COMPLETE, AnswerKind.FAIL)
+"""The answers that tell how a job ended, and decide nothing."""
 PUBLIC: Final = "public"
 """What a route needs that everybody may use: it tells nothing of the namespace."""
 
@@ -169,6 +171,14 @@ async def _spend(request: Request, caller: Caller) -> None:
             policy, now = f'"requests";q={most};w=60', f'"requests";r=0;t={left}'
             headers = {"Retry-After": str(left), "RateLimit-Policy": policy, "RateLimit": now}
             raise HTTPException(429, f"More than {most} requests of this credential in a minute", headers)
+
+
+def check_answers(caller: Caller, kind: str) -> None:
+    """Raises where this caller may not give that kind of answer: a job's end is told by those who may complete."""
+    if kind in COMPLETING and Scope.COMPLETE not in caller.scopes:
+        raise HTTPException(
+            403, f"To {kind} needs the scope {Scope.COMPLETE}, which {caller.principal.id!r} has not"
+        )
 
 
 def caller_of(request: Request) -> Caller:

@@ -1,5 +1,6 @@
 """What went wrong, as problem details (RFC 9457) with the codes of the one table of errors."""
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -52,6 +53,10 @@ class Problem(JSONResponse):
         title = TITLES.get(code, code.replace("_", " ").capitalize())
         body = {"type": f"urn:interrupt-broker:error:{code}", "title": title, "status": http, "code": code}
         super().__init__(body | {"detail": detail} | facts, status_code=http, headers=dict(headers or {}))
+
+    def render(self, content: JSON) -> bytes:
+        """The body. What names a field may be anybody's text, so half a surrogate pair is told as `?`."""
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
 
 
 def of_outcome(outcome: Outcome) -> Problem:

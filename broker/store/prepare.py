@@ -167,6 +167,7 @@ def verdict_of(
     """An answer as the script takes it. Without an `op` of the caller's it is derived, so that a repeat is one."""
     if op is not None:
         check_op(op)
+    check_seen(seen)
     op = op or answer_op(identity, answer, by, seen)
     changed: tuple[str, ...] = ()
     action = approved_digest(interrupt, answer) if interrupt else None
@@ -198,8 +199,15 @@ def _told(answer: Answer) -> str:
 
 def answer_op(about: str, answer: Answer, by: Principal, seen: str | None) -> str:
     """The operation id of an answer that brings none: the same party saying the same about the same is one."""
+    check_seen(seen)
     parts = SEPARATOR.join((about, by.id, by.kind, seen or "")).encode()
     return f"ans-{content_digest(parts + answer.to_bytes())[:32]}"
+
+
+def check_seen(seen: str | None) -> None:
+    """Nothing, where it may be the digest of what was shown. Raises `InvalidInput`."""
+    if seen is not None and seen != "":
+        check_id("seen", seen)
 
 
 def check_op(op: str) -> str:

@@ -13,11 +13,10 @@ from ...core.outcomes import Invalid
 from ...core.records import InterruptRecord
 from ...core.states import Settlement
 from ...errors import InvalidInput
+from ..identity import COMPLETING
 from . import forms
 from .forms import ABSENT, Field, Misread, Posted
 from .visible import Change, changes
-
-_COMPLETING: Final = (AnswerKind.COMPLETE, AnswerKind.FAIL)
 
 
 @dataclass(slots=True)
@@ -59,7 +58,7 @@ class Card:
     def _may(self, kind: AnswerKind) -> bool:
         if kind is AnswerKind.EDIT and self.record.interrupt.action is None:
             return False
-        return (Scope.COMPLETE if kind in _COMPLETING else Scope.ANSWER) in self.scopes
+        return (Scope.COMPLETE if kind in COMPLETING else Scope.ANSWER) in self.scopes
 
     @property
     def approve_word(self) -> str:

@@ -20,6 +20,8 @@ from .looking import edit_form
 from .page import PageRoute, show, to
 from .session import signed_form
 
+MOST_DIGITS = 15
+
 router: APIRouter = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
@@ -121,9 +123,11 @@ async def requeue(request: Request, broker: BrokerOf, caller: CallerOf, run_id: 
     """Sends a dead run back to its queue; it is about the death that was shown."""
     form = await signed_form(request)
     fence = text(form, "fence")
-    outcome = await broker.dead.requeue(
-        run_id, fence=int(fence) if fence.isdecimal() else None, by=caller.principal
-    )
+    if fence and not (fence.isdecimal() and len(fence) <= MOST_DIGITS):
+        raise HTTPException(
+            422, "This form does not say which death it is about. Open the page and send it again"
+        )
+    outcome = await broker.dead.requeue(run_id, fence=int(fence) if fence else None, by=caller.principal)
     return to(request, f"/dead?{'done' if outcome.ok else 'refused'}={run_id}")
 
 

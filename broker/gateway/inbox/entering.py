@@ -59,7 +59,7 @@ async def leave(request: Request, broker: BrokerOf) -> RedirectResponse:
     """Ends the session."""
     session.check_origin(request)
     response = to(request, "/sign-in")
-    session.end(broker, request, response)
+    await session.end(broker, request, response)
     return response
 
 

@@ -4,6 +4,7 @@ Only a first help: what is sent is held against the schema where every answer is
 """
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -178,9 +179,9 @@ class _Maker:
             made.fields.append(inner)
         made.kind = "group"
 
-    def _resolved(self, schema: JSON) -> tuple[Mapping[str, Any], bool]:
+    def _resolved(self, schema: JSON, most: int = MOST_LEVELS) -> tuple[Mapping[str, Any], bool]:
         """A schema behind references inside the whole, and whether it takes null beside something else."""
-        for _ in range(MOST_LEVELS):
+        for left in range(most, 0, -1):
             if not isinstance(schema, dict):
                 return {}, False
             if isinstance(schema.get("$ref"), str):
@@ -190,7 +191,7 @@ class _Maker:
                 if isinstance(ways := schema.get(word), list):
                     others = [one for one in ways if one != {"type": "null"}]
                     if len(others) == 1 and len(ways) > 1:
-                        inner, _ = self._resolved(others[0])
+                        inner, _ = self._resolved(others[0], left - 1)
                         return {**inner, **{key: one for key, one in schema.items() if key != word}}, True
                     return {}, False
             sort = schema.get("type")
@@ -320,8 +321,8 @@ def _scalar(kind: str, text: str) -> JSON:
     if kind in ("text", "long"):
         return text
     try:
-        value = json.loads(text, parse_constant=_no_number)
-    except ValueError:
+        value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+    except (ValueError, RecursionError):  # it may be nested without end
         raise ValueError("This is not JSON." if kind == "json" else f"{text!r} is no {kind}.") from None
     if kind == "json":
         return value
@@ -329,6 +330,13 @@ def _scalar(kind: str, text: str) -> JSON:
     if not isinstance(value, fits) or (kind != "boolean" and isinstance(value, bool)):
         raise ValueError(f"{text!r} is no {kind}.")
     return value
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
 
 
 def _no_number(word: str) -> JSON:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from typing import Final
 
 from fastapi import APIRouter, Request
@@ -11,7 +11,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from ..._async.client import AsyncBroker
 from ...core.access import Scope
 from ...errors import BrokerError, WaitTimeout
-from ..identity import CallerOf, needs
+from ..identity import Caller, CallerOf, needs
 from ..routes import BrokerOf
 from .listing import ON_A_PAGE
 from .page import PageRoute
@@ -23,6 +23,9 @@ EVERY: Final = 0.4
 """How often a process looks whether the list has changed, in seconds, while anybody looks at one."""
 PING: Final = 15
 """After so many silent seconds a word is said, and the session is looked up again."""
+
+
+Still = Callable[[], Awaitable[bool]]
 
 
 class Watch:
@@ -72,16 +75,19 @@ def watch_of(request: Request) -> Watch:
 
 @router.get("/live")
 @needs(Scope.READ)
-async def live(request: Request, broker: BrokerOf, caller: CallerOf, i: str = "") -> EventSourceResponse:  # noqa: ARG001 - the guard knows who it is
+async def live(request: Request, broker: BrokerOf, caller: CallerOf, i: str = "") -> EventSourceResponse:
     """Says `changed` when the list has changed, or the one question `i`; `over` when the session is."""
-    source = _question(request, broker, i) if i else _list(request, broker)
+    if i:
+        await broker.inbox.get(i)  # one that is not there is told before the stream begins
+    still = _stays(request, broker, caller)
+    source = _question(broker, i, still) if i else _list(watch_of(request), still)
     return EventSourceResponse(source, ping=PING, headers={"X-Accel-Buffering": "no"})
 
 
-async def _list(request: Request, broker: AsyncBroker) -> AsyncGenerator[ServerSentEvent]:
+async def _list(watch: Watch, still: Still) -> AsyncGenerator[ServerSentEvent]:
     yield ServerSentEvent(event="hello", data="")
-    with watch_of(request).listen() as bell:
-        while await _still(request, broker):
+    with watch.listen() as bell:
+        while await still():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(PING):
                     await bell.wait()
@@ -90,9 +96,9 @@ async def _list(request: Request, broker: AsyncBroker) -> AsyncGenerator[ServerS
     yield ServerSentEvent(event="over", data="")
 
 
-async def _question(request: Request, broker: AsyncBroker, name: str) -> AsyncGenerator[ServerSentEvent]:
+async def _question(broker: AsyncBroker, name: str, still: Still) -> AsyncGenerator[ServerSentEvent]:
     yield ServerSentEvent(event="hello", data="")
-    while await _still(request, broker):
+    while await still():
         try:
             await broker.inbox.wait(name, PING)
         except WaitTimeout:
@@ -102,7 +108,14 @@ async def _question(request: Request, broker: AsyncBroker, name: str) -> AsyncGe
     yield ServerSentEvent(event="over", data="")
 
 
-async def _still(request: Request, broker: AsyncBroker) -> bool:
-    """Whether the reader is still one: a key that was revoked ends its streams too."""
-    text = request.cookies.get(cookie_name(broker.namespace))
-    return text is None or await find(broker, text) is not None
+def _stays(request: Request, broker: AsyncBroker, caller: Caller) -> Still:
+    """Says whether the reader is still one: a key that was revoked ends its streams too, and so does signing out."""
+    text = request.cookies.get(cookie_name(broker.namespace), "")
+    sort, _, name = caller.credential.partition(":")
+
+    async def still() -> bool:
+        if getattr(request.state, "session", None) is not None:
+            return await find(broker, text) is not None
+        return sort != "key" or await broker.keys.current(name) is not None
+
+    return still

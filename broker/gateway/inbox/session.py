@@ -4,6 +4,7 @@ Every request looks the key up, so that a revoked one ends its sessions at once,
 the pages only, never for the JSON API, and for writing only together with the token that its forms carry.
 """
 
+import contextlib
 import hashlib
 import hmac
 import secrets
@@ -19,9 +20,9 @@ from starlette.responses import Response
 from ..._async.client import AsyncBroker
 from ...core.access import ApiKey, Scope
 from ...core.answers import PrincipalKind
-from ...errors import UnknownId, Untrusted
+from ...core.signing import Signed
+from ...errors import Untrusted
 from ..identity import Caller, Identify
-from . import words
 
 PREFIX: Final = "/inbox"
 PURPOSE: Final = "session"
@@ -73,12 +74,17 @@ async def find(broker: AsyncBroker, text: str) -> Session | None:
     """The session behind a cookie; None where it is forged or over, or its key counts no more."""
     try:
         signed = await broker.signing.verify(PURPOSE, text)
-        key = await broker.keys.get(str(signed.claims.get("key")))
-    except (Untrusted, UnknownId):
+    except Untrusted:
         return None
-    if not key.is_good(words.now()) or not may_enter(key):
+    key = await broker.keys.current(str(signed.claims.get("key")))
+    if key is None or not may_enter(key) or await broker.signing.is_revoked(_name(signed)):
         return None
     return Session(key, _token(text))
+
+
+def _name(signed: Signed) -> str:
+    """What a session is called among those that were ended."""
+    return f"session:{signed.claims.get('nonce')}"
 
 
 def _token(text: str) -> str:
@@ -96,8 +102,11 @@ async def begin(broker: AsyncBroker, request: Request, response: Response, key: 
     )  # fmt: skip
 
 
-def end(broker: AsyncBroker, request: Request, response: Response) -> None:
-    """Signs a person out."""
+async def end(broker: AsyncBroker, request: Request, response: Response) -> None:
+    """Signs a person out: a copy of the cookie counts no more either, in any gateway."""
+    with contextlib.suppress(Untrusted):  # it is over, or was never ours
+        signed = await broker.signing.verify(PURPOSE, request.cookies.get(cookie_name(broker.namespace), ""))
+        await broker.signing.revoke(_name(signed), signed.expires_at)
     response.delete_cookie(
         cookie_name(broker.namespace), path=place(request), secure=request.url.scheme == "https",
         httponly=True, samesite="strict",
@@ -106,11 +115,18 @@ def end(broker: AsyncBroker, request: Request, response: Response) -> None:
 
 def check_origin(request: Request) -> None:
     """Raises where a form was not sent from one of our own pages."""
-    origin = request.headers.get("origin", "")
-    if not origin or urlsplit(origin).netloc != request.headers.get("host"):
+    if _place_of(request.headers.get("origin", "")) != request.headers.get("host"):
         raise HTTPException(
             403, "This form did not come from a page of this inbox. Open the page and send it again"
         )
+
+
+def _place_of(origin: str) -> str | None:
+    """The host and port that an origin names; None for one that names none."""
+    try:
+        return urlsplit(origin).netloc or None
+    except ValueError:
+        return None
 
 
 async def signed_form(request: Request) -> FormData:

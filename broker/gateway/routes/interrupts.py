@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from ...core.access import Scope
 from ..bodies import AnswerBody, BatchBody, of_content, read
-from ..identity import CallerOf, needs
+from ..identity import CallerOf, check_answers, needs
 from ..limits import Sent
 from ..openapi import gives, takes
 from . import BrokerOf, OperationOf, one_of_many, outcome_told, resource, told
@@ -66,6 +66,7 @@ async def answer_interrupt(
 ) -> JSONResponse:
     """What became of an answer: the first one counts, the others are told who was first. Safe to repeat."""
     body = read(AnswerBody, sent, op=op)
+    check_answers(caller, body.answer.kind)
     return outcome_told(
         await broker.inbox.answer(interrupt_id, body.answer, by=caller.principal, seen=body.seen, op=body.op)
     )
@@ -79,6 +80,8 @@ async def answer_interrupt(
 async def answer_many(broker: BrokerOf, caller: CallerOf, op: OperationOf, sent: Sent) -> JSONResponse:
     """What became of each of several answers, in their order; what does not fit is told in its place. Repeatable."""
     items = read(BatchBody, sent).items(of_content(op, sent))
+    for one in items:
+        check_answers(caller, one.answer.kind)
     outcomes = await broker.batch.answer(items, by=caller.principal)
     rows = [
         {"interrupt_id": one.interrupt_id, **one_of_many(outcome)}
