@@ -133,7 +133,7 @@ async def test_F34_equal_calls_are_decided_together(site: Site, windows: Windows
 async def test_F11_two_people_race_on_one_card_and_one_is_told_who_was_first(
     site: Site, windows: Windows
 ) -> None:
-    """RA15, RA27. Bob has no script, so that his card stays open; it works all the same."""
+    """RA18. Bob has no script, so that his card stays open; it works all the same."""
     interrupt_id = await ask(site.broker, refund())
     ada = await windows.of(site, "ada")
     bob = await windows.of(site, "bob", java_script_enabled=False)

@@ -1,5 +1,7 @@
 """The way of one question: listed, shown, answered once, and the second answer told who was first."""
 
+import pytest
+
 from broker import Action, AsyncBroker, Interrupt, Settlement
 from broker.core.access import ApiRole
 
@@ -28,6 +30,7 @@ async def test_F10_F11_the_first_answer_counts_and_the_second_is_told_who_was_fi
         assert second.json()["outcome"]["winner"]["by"]["id"] == "ada"
 
 
+@pytest.mark.report("RA37")
 async def test_F43_the_decider_is_who_the_key_says(site: Site) -> None:
     interrupt_id = await asked(site.broker)
     body = {"answer": {"kind": "approve", "metadata": {"by": "mallory"}}, "by": {"id": "mallory"}}

@@ -67,7 +67,7 @@ async def test_F12_an_answer_is_repeated_under_its_idempotency_key_by_nobody_els
     assert (other.status_code, other.json()["outcome"]["winner"]["by"]["id"]) == (409, "ada")
 
 
-async def test_F16_RB68_a_wrong_shaped_answer_names_the_path_and_the_question_stays(site: Site) -> None:
+async def test_F16_a_wrong_shaped_answer_names_the_path_and_the_question_stays(site: Site) -> None:
     schema = {"type": "object", "properties": {"seats": {"type": "integer"}}, "required": ["seats"]}
     asked = await site.broker.suspend("a", Interrupt.question("how many?", schema), session="s")
     path = f"/v1/interrupts/{asked.interrupt_ids[0]}/answer"
@@ -103,6 +103,7 @@ async def test_F34_many_are_answered_at_once_each_with_its_outcome(site: Site) -
     assert (await site.broker.inbox.get(ids[1])).state is Settlement.OPEN
 
 
+@pytest.mark.report("RA45")
 async def test_F48_RA45_the_list_comes_in_pages_and_is_filtered(site: Site) -> None:
     for n in range(5):
         await approval(site.broker, f"s{n}", tool=f"tool-{n % 2}")

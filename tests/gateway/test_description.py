@@ -33,7 +33,7 @@ async def known(broker: AsyncBroker) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("role", list(ApiRole))
-async def test_RA36_a_fuzzer_finds_no_fault_with_a_key_of_any_role(
+async def test_a_fuzzer_finds_no_fault_with_a_key_of_any_role(
     role: ApiRole, server: RunningServer, namespace: str, tmp_path: Path
 ) -> None:
     """No server error, and no response that the description does not tell of. Off: the handler of `InvalidInput`.

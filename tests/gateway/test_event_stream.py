@@ -1,4 +1,4 @@
-"""`GET /v1/events`: what happens as server-sent events (RA15, F40)."""
+"""`GET /v1/events`: what happens as server-sent events (F40)."""
 
 import asyncio
 import json
@@ -65,7 +65,7 @@ async def reading(client: httpx.AsyncClient, **how: Any) -> AsyncIterator[Reader
 
 
 async def test_F40_events_come_as_they_happen_and_go_on_from_the_last_id(site: Site) -> None:
-    """RA15: whoever was away is told what has happened meanwhile, in its order, and nothing twice."""
+    """Whoever was away is told what has happened meanwhile, in its order, and nothing twice."""
     key = await site.key()
     async with site.client(key) as client:
         async with reading(client) as reader:

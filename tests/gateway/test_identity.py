@@ -200,6 +200,7 @@ def routes(app: FastAPI) -> list[Found]:
     return found
 
 
+@pytest.mark.report("RA41")
 def test_RA41_every_route_is_guarded_or_known_to_tell_nothing(broker: AsyncBroker) -> None:
     """Endpoints go through the guard and say what they need; whatever else there is has to be listed here."""
     found = routes(create_app(broker))
@@ -208,6 +209,7 @@ def test_RA41_every_route_is_guarded_or_known_to_tell_nothing(broker: AsyncBroke
     assert [one.path for one in found if one.is_guarded and one.need is None] == []
 
 
+@pytest.mark.report("RA41")
 async def test_RA41_a_caller_without_credential_reaches_the_public_routes_only(site: Site) -> None:
     """Each route by each method, with a real server behind it: 401, or nothing there that could be used."""
     found = routes(create_app(site.broker))
@@ -226,6 +228,7 @@ async def test_RA41_a_caller_without_credential_reaches_the_public_routes_only(s
     assert reached >= {"/livez", "/readyz"}
 
 
+@pytest.mark.report("RA36")
 async def test_F40_RA36_a_storm_of_looks_decides_nothing(site: Site, server: RunningServer) -> None:
     """A link scanner, a prefetching gateway and a curious client, with every sort of credential."""
     open_ones = [await approval(site.broker, f"s{n}") for n in range(3)]

@@ -134,8 +134,9 @@ async def test_it_works_where_an_application_has_mounted_it(broker: AsyncBroker)
         assert (await ada.get("/approvals/inbox/static/inbox.css")).status_code == 200
 
 
+@pytest.mark.report("RA29", "RA30")
 async def test_F13_a_card_whose_time_is_over_says_so_and_how_to_ask_again(site: Site) -> None:
-    """RA34: late is told as late, never as a rejection."""
+    """RA29: late is told as late, never as a rejection."""
     interrupt_id = await ask(site.broker, refund(expires_in=timedelta(milliseconds=300)))
     async with person(site) as ada:
         page = await ada.see(f"/inbox/i/{interrupt_id}")
@@ -179,6 +180,7 @@ async def test_an_empty_inbox_says_what_to_do(site: Site) -> None:
         assert "No worker has registered" in page
 
 
+@pytest.mark.report("RA40")
 async def test_the_card_shows_what_will_run_and_who_says_so(site: Site) -> None:
     interrupt_id = await ask(site.broker, refund(), "chat-1")
     async with person(site) as ada:
@@ -210,8 +212,9 @@ async def test_F10_F15_approve_and_reject_are_by_whoever_signed_in(site: Site) -
         assert await answer_of(site.broker, second) == Reject(reason="twice paid")
 
 
+@pytest.mark.report("RA18")
 async def test_F11_the_loser_is_told_who_was_first_when_and_with_what(site: Site) -> None:
-    """RA15, RA27: two people decide one card."""
+    """RA18: two people decide one card."""
     interrupt_id = await ask(site.broker, refund())
     async with person(site, "ada") as ada, person(site, "bob") as bob:
         csrf = hidden(await bob.see(f"/inbox/i/{interrupt_id}"), "csrf")
@@ -325,6 +328,7 @@ async def test_a_viewer_sees_and_decides_nothing(site: Site) -> None:
         assert await answer_of(site.broker, interrupt_id) is None
 
 
+@pytest.mark.report("RA48")
 async def test_F34_several_are_decided_at_once_each_with_an_outcome_of_its_own(site: Site) -> None:
     ids = await equal(site.broker, 4)
     async with person(site) as ada:

@@ -28,7 +28,7 @@ async def dead_run(broker: AsyncBroker, why: str = "no such booking") -> str:
 
 
 async def test_the_history_of_a_session_tells_who_did_what(site: Site) -> None:
-    """P14, RA36: also of a session whose id has a slash in it."""
+    """P14: also of a session whose id has a slash in it."""
     interrupt_id = await ask(site.broker, refund(), "team/42")
     await site.broker.inbox.answer(interrupt_id, Approve(), by=Principal(id="carol"))
     async with person(site) as ada:
@@ -168,7 +168,7 @@ async def test_one_that_comes_while_another_goes_is_heard_of(site: Site) -> None
 
 
 async def test_a_stream_ends_with_its_session(site: Site) -> None:
-    """RA44: a revoked key hears nothing more."""
+    """A revoked key hears nothing more."""
     async with person(site) as ada, listening(ada, "/inbox/live") as stream:
         (key,) = await site.broker.keys.list()
         await site.broker.keys.revoke(key.id)

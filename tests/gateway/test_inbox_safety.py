@@ -173,8 +173,9 @@ async def test_every_page_lets_nothing_foreign_in(site: Site) -> None:
                 assert reply.headers["cache-control"] == "no-store"
 
 
+@pytest.mark.report("RA36")
 async def test_F40_opening_decides_nothing_whatever_the_method(site: Site) -> None:
-    """RA29: link scanners and previews open every address there is, with and without a session."""
+    """RA36: link scanners and previews open every address there is, with and without a session."""
     interrupt_id = await ask(site.broker, refund())
     token = await site.broker.tokens.create(interrupt_id, "decide", for_=Principal(id="eve@example.com"))
     query = "kind=approve&reason=x&seen=" + (await site.broker.inbox.get(interrupt_id)).digest

@@ -77,6 +77,7 @@ async def test_F09_who_is_signed_in_to_the_application_answers_as_themselves(bro
     assert (resolution.by.id, resolution.by.verified) == ("ada", True)
 
 
+@pytest.mark.report("RA20")
 async def test_F45_RA20_what_is_of_another_namespace_is_unknown_here(
     site: Site, server: RunningServer, new_namespace: Callable[[], str]
 ) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -169,3 +170,14 @@ def test_P13_a_fault_is_told_by_its_sort_and_place_on_one_line(*, as_json: bool)
     assert "test_serving.py:" in line
     assert CANARY not in line
     assert "\n" not in line
+
+
+async def test_P8_deadlines_pass_where_a_gateway_is_all_there_is(
+    server: RunningServer, namespace: str, tmp_path: Path, broker: AsyncBroker
+) -> None:
+    """No worker, no sweeper but the gateway's: the question ends by itself. Off: `_sweeping` of `broker serve`."""
+    brief = Interrupt(expires_in=timedelta(milliseconds=1))
+    paused = await broker.suspend("a", brief, session="s")
+    async with serve(server, namespace, tmp_path):
+        settled = await broker.inbox.wait(paused.interrupt_ids[0], 20)
+    assert settled.state is Settlement.EXPIRED

@@ -34,6 +34,7 @@ async def test_what_was_signed_is_read_by_every_process(broker: AsyncBroker, ser
     assert "ada" not in repr(signed)
 
 
+@pytest.mark.report("RA44")
 async def test_F42_RA44_old_texts_count_after_a_rotation_until_their_key_is_dropped(
     broker: AsyncBroker, server: RunningServer
 ) -> None:
