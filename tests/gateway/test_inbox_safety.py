@@ -255,6 +255,19 @@ async def test_F41_a_guest_sees_and_answers_the_one_question_of_their_link(site:
         assert (late.status_code, "was first" in told(late.text)) == (409, True)
 
 
+async def test_F42_who_has_used_a_link_for_one_use_sees_that_it_counted(site: Site) -> None:
+    """Off: the page is shown by another request, which the link is no good for any more."""
+    interrupt_id = await ask(site.broker, refund())
+    holder = Principal(id="eve@example.com")
+    token = (await site.broker.tokens.create(interrupt_id, "decide", for_=holder, single_use=True)).text
+    async with httpx.AsyncClient(base_url=site.url, follow_redirects=True) as eve:
+        page = (await eve.get(f"/inbox/t/{token}")).text
+        form = {"kind": "approve", "seen": hidden(page, "seen"), "csrf": hidden(page, "csrf")}
+        done = await eve.post(f"/inbox/t/{token}/answer", data=form, headers={"Origin": site.url})
+        assert (done.status_code, "Approved by eve@example.com" in told(done.text)) == (200, True)
+        assert (await eve.get(f"/inbox/t/{token}")).status_code == 403
+
+
 async def test_F42_a_revoked_link_shows_nothing(site: Site) -> None:
     interrupt_id = await ask(site.broker, refund())
     token = await site.broker.tokens.create(interrupt_id, "decide")

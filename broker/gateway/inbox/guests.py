@@ -18,7 +18,7 @@ from ..identity import Caller, CallerOf, Identify, needs
 from ..routes import BrokerOf
 from .card import Card
 from .deciding import decided, text
-from .page import PageRoute, show, to
+from .page import PageRoute, show
 from .session import check_origin, place
 
 router: APIRouter = APIRouter(prefix="/t", route_class=PageRoute, include_in_schema=False)
@@ -72,6 +72,7 @@ async def guest_answer(request: Request, broker: BrokerOf, caller: CallerOf, tok
         raise HTTPException(403, "This form is not of this page. Open the link and send it again")
     card, outcome = await decided(broker, await _card(request, broker, caller), form, caller.principal)
     if outcome is not None and outcome.ok:
-        return to(request, f"/t/{token}")
+        # Shown at once, and not sent elsewhere to be read: a link for one use has had it.
+        card = await _card(request, broker, caller)
     code = OUTCOME_CODES[outcome.code].http if outcome is not None else 422
     return show(request, "guest.html", code=code, card=card, token=token, csrf=seal(token))
