@@ -197,6 +197,21 @@ async def test_the_card_shows_what_will_run_and_who_says_so(site: Site) -> None:
         assert "Nothing" in await ada.see("/inbox/i/int_0000000000000000000000", code=404)
 
 
+@pytest.mark.report("RB65")
+async def test_the_questions_of_one_pause_are_shown_together(site: Site) -> None:
+    """The run waits for all of them: whoever answers one is led to the others, and sees which are done."""
+    calls = [Interrupt.approval(Action(tool=f"book_{name}", arguments={}), name) for name in ("car", "room")]
+    car, room = (await site.broker.suspend("travel", *calls, session="s")).interrupt_ids
+    alone = await ask(site.broker, refund(), "s_2")
+    async with person(site) as ada:
+        page = await ada.see(f"/inbox/i/{car}")
+        assert f"/inbox/i/{room}" in page
+        assert "Asked together" in told(page)
+        await ada.answer(car, "approve")
+        assert "book_car resolved" in " ".join(told(await ada.see(f"/inbox/i/{room}")).split())
+        assert "Asked together" not in await ada.see(f"/inbox/i/{alone}")
+
+
 async def test_F10_F15_approve_and_reject_are_by_whoever_signed_in(site: Site) -> None:
     async with person(site) as ada:
         first = await ask(site.broker, refund(), "s_1")

@@ -33,6 +33,8 @@ class Card:
     faults: dict[str, str] = field(default_factory=dict)
     respond: Field | None = None
     complete: Field | None = None
+    together: tuple[InterruptRecord, ...] = ()
+    """The other questions of the same pause: the run waits for them too."""
     frozen: InterruptState | None = None
     seq: int = 0
     """The pause that the frozen state is of."""

@@ -10,8 +10,9 @@ from ..._async.client import AsyncBroker
 from ...core.access import Scope
 from ...core.fleet import PoolCount
 from ...core.models import Action
+from ...core.records import InterruptRecord
 from ...core.states import Settlement
-from ...errors import UnknownId
+from ...errors import Corrupt, UnknownId
 from ..identity import CallerOf, needs
 from ..routes import BrokerOf
 from . import forms, listing
@@ -24,6 +25,8 @@ router: APIRouter = APIRouter(route_class=PageRoute, include_in_schema=False)
 ENTRIES = 200
 POOLS = 20
 HEADS = 20
+MOST_TOGETHER = 50
+"""How many of the other questions of its pause a card names."""
 
 
 @router.get("")
@@ -61,10 +64,20 @@ async def card(
 ) -> HTMLResponse:
     """One question. Opening it decides nothing (F40)."""
     shown = Card(await broker.inbox.get(interrupt_id), caller.scopes)
+    shown.together = await _together(broker, shown.record)
     if conversation:
         shown.frozen = await broker.runs.state(shown.record.run_id)
         shown.seq = (await broker.runs.get(shown.record.run_id)).seq
     return show(request, "card.html", card=shown)
+
+
+async def _together(broker: AsyncBroker, asked: InterruptRecord) -> tuple[InterruptRecord, ...]:
+    """The other questions of a pause, while it is its run's last."""
+    with contextlib.suppress(UnknownId, Corrupt):
+        run = await broker.runs.get(asked.run_id)
+        others = [one for one in run.interrupt_ids if one != asked.id and run.seq == asked.seq]
+        return tuple([await broker.inbox.get(one) for one in others[:MOST_TOGETHER]])
+    return ()
 
 
 @router.get("/i/{interrupt_id}/edit")
