@@ -24,10 +24,12 @@ class Group(TyperGroup):
         for style in (DIM, NAME, ""):
             grid.add_column(style=style, overflow="fold")
         last = ""
-        for name, command in flat(self):
-            panel = str(getattr(command, "rich_help_panel", ""))
+        for name, command in self.commands.items():
+            panel = str(getattr(command, "rich_help_panel", "") or "")
             grid.add_row("" if panel == last else panel, name, _first(command.help))
             last = panel
+            if words := getattr(command, "commands", None):
+                grid.add_row("", "", Text(", ".join(words), style=DIM))
         shared = "  ".join(
             f"{param.opts[0]} {param.metavar or ''}".strip() for param in self.params if param.name in SHARED
         )

@@ -132,6 +132,9 @@ class Secret(NamedTuple):
     text: str
     digest: bytes
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id}>"
+
 
 def new_secret() -> Secret:
     """A key that nobody has had."""

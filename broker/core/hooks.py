@@ -79,7 +79,7 @@ class NewHook(Model):
 class Post(Model):
     """One event on its way to one address. Its id is that of the event: a receiver knows a repeat by it."""
 
-    SHOWN: ClassVar[tuple[str, ...]] = ("id", "hook_id", "tries", "error")
+    SHOWN: ClassVar[tuple[str, ...]] = ("id", "hook_id", "tries")
 
     id: Id
     hook_id: Id

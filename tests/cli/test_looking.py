@@ -34,7 +34,7 @@ def test_ls_as_json_has_stable_keys(cli: Cli, ask: Ask) -> None:
     (item,) = page["items"]
     assert list(item) == [
         "id", "run_id", "session_id", "seq", "queue", "agent", "build", "state", "opened_at_ms", "deadline_ms",
-        "interrupt", "digest", "resolution", "problem",
+        "heartbeat_by_ms", "interrupt", "digest", "resolution", "problem",
     ]  # fmt: skip
     assert item["id"] == waiting
     assert item["state"] == "open"

@@ -94,7 +94,7 @@ async def test_a_key_that_decides_does_not_tell_how_a_job_ended(site: Site, kind
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ('{"\\ud800": 1}', "?"),
+        ('{"\\ud800": 1}', "unknown.?"),
         ('{"answer": {"kind": "approve"}, "seen": 1}', "seen"),
         ('{"answer": {"kind": "approve"}, "seen": ["x"]}', "seen"),
         ('{"answer": {"kind": "approve"}, "seen": "\\ud800"}', "seen"),

@@ -29,13 +29,13 @@ class Card:
     tone: str = "bad"
     opened: str = ""
     """The kind of answer whose form is open."""
-    typed: dict[str, str] = field(default_factory=dict)
-    faults: dict[str, str] = field(default_factory=dict)
-    respond: Field | None = None
-    complete: Field | None = None
+    typed: dict[str, str] = field(default_factory=dict, repr=False)
+    faults: dict[str, str] = field(default_factory=dict, repr=False)
+    respond: Field | None = field(default=None, repr=False)
+    complete: Field | None = field(default=None, repr=False)
     together: tuple[InterruptRecord, ...] = ()
     """The other questions of the same pause: the run waits for them too."""
-    frozen: InterruptState | None = None
+    frozen: InterruptState | None = field(default=None, repr=False)
     seq: int = 0
     """The pause that the frozen state is of."""
 

@@ -38,13 +38,13 @@ class Field:
     is_required: bool = True
     takes_null: bool = False
     hint: str = ""
-    options: list[JSON] = field(default_factory=list)
-    fields: list["Field"] = field(default_factory=list)
+    options: list[JSON] = field(default_factory=list, repr=False)
+    fields: list["Field"] = field(default_factory=list, repr=False)
     item: str = "text"
     """For `lines`: what each line is."""
-    value: JSON = ABSENT
+    value: JSON = field(default=ABSENT, repr=False)
     """What it holds at first."""
-    typed: list[str] | None = None
+    typed: list[str] | None = field(default=None, repr=False)
     """What was typed into it, where that came back."""
     fault: str = ""
 

@@ -6,7 +6,7 @@ Templates escape everything; nothing here makes markup.
 import json
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
@@ -93,7 +93,7 @@ class Row:
     depth: int
     name: str
     kind: str
-    value: Any = None
+    value: Any = field(default=None, repr=False)
 
 
 def rows(value: JSON) -> list[Row] | None:

@@ -15,16 +15,15 @@ from ..._async.events import Following
 from ...core.access import Scope
 from ...core.events import Event
 from ..identity import CallerOf, is_still_let_in, needs
+from ..openapi import gives
 from . import BrokerOf, resource
 
 router: APIRouter = resource("/events", "events")
 
 KEEP_ALIVE_SECONDS = 15.0
 MOST_ENCODED = 2000
-_ANSWER: Any = {
-    "responses": {200: {"description": "A stream without an end", "content": {"text/event-stream": {}}}},
-    "response_class": EventSourceResponse,
-}
+_ANSWER: Any = gives("Outcome") | {"response_class": EventSourceResponse}
+_ANSWER["responses"][200] = {"description": "A stream without an end", "content": {"text/event-stream": {}}}
 
 
 @router.get("", operation_id="follow_events", **_ANSWER)

@@ -4,7 +4,7 @@ In the first partition: named cursors, a hash, and for each name a hash of what 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ...core.events import Event, EventType, Place
@@ -84,7 +84,7 @@ class Rung:
     bell: Bell
     ms: int
     seq: int
-    fields: dict[str, Any]
+    fields: dict[str, Any] = field(repr=False)
 
     def text(self, name: str) -> str | None:
         """A field, None where it is empty."""

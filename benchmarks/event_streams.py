@@ -1,6 +1,6 @@
 """How long an answer takes to every screen: open event streams, answers at a rate, and the times between them.
 
-    python -m tests.tools.event_load --streams 500 --answers 200 --seconds 20
+    python -m benchmarks.event_streams --streams 500 --answers 200 --seconds 20
 
 Three processes on one machine: a gateway, the clients, and who answers; and a server of their own. Each stream follows
 one session, as the page of one card does; `--whole` of them follow everything, as an inbox does.
