@@ -98,7 +98,7 @@ async def test_F41_a_key_counts_in_its_namespace_only(
 
 async def test_P13_no_secret_is_stored_or_shown(broker: AsyncBroker, server: RunningServer) -> None:
     made = await broker.keys.create(ADA, ApiRole.VIEWER)
-    secret = made.text.rpartition("_")[2]
+    secret = made.text.removeprefix(f"brk_{made.key.id}_")
     with redis.Redis.from_url(server.url) as client:
         held = b"".join(client.dump(key) for key in client.scan_iter(match=f"{{{broker.namespace}*"))
     assert made.key.id.encode() in held
