@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from ..core.fleet import Fleet, PoolCount, WorkerInfo
+from ..core.fleet import Fleet, PoolCount
 from ..store.commands import ages, reads
 from ..store.keys import Partition, Pool
-from .diagnosis import ready
+from .diagnosis import ready, workers
 from .link import Link
 
 
@@ -25,7 +25,7 @@ async def fleet(link: Link) -> Fleet:
     rows = tuple(pools[pool] for pool in sorted(pools, key=str))
     return Fleet(
         namespace=link.namespace, open=open_, oldest=min(asked, default=None), dead=dead, pools=rows,
-        workers=await _workers(link),
+        workers=await workers(link),
     )  # fmt: skip
 
 
@@ -33,11 +33,3 @@ async def _oldest(link: Link, p: Partition, counts: reads.Counts) -> datetime | 
     """When the oldest open interrupt of a partition was asked."""
     first = await link.fetch(ages.read_first(p, counts.lists))
     return await link.fetch(ages.read_opened(p, first)) if first else None
-
-
-async def _workers(link: Link) -> tuple[WorkerInfo, ...]:
-    found = await link.fetch(reads.read_workers(link.space.partition(0)))
-    now, stale = link.server_now(), link.settings.lease * 2
-    return tuple(
-        WorkerInfo.read(name, at, record, now, stale) for name, (at, record) in sorted(found.items())
-    )

@@ -3,10 +3,10 @@
 
 from datetime import datetime
 
-from ..core.fleet import Fleet, PoolCount, WorkerInfo
+from ..core.fleet import Fleet, PoolCount
 from ..store.commands import ages, reads
 from ..store.keys import Partition, Pool
-from .diagnosis import ready
+from .diagnosis import ready, workers
 from .link import Link
 
 
@@ -26,7 +26,7 @@ def fleet(link: Link) -> Fleet:
     rows = tuple(pools[pool] for pool in sorted(pools, key=str))
     return Fleet(
         namespace=link.namespace, open=open_, oldest=min(asked, default=None), dead=dead, pools=rows,
-        workers=_workers(link),
+        workers=workers(link),
     )  # fmt: skip
 
 
@@ -34,11 +34,3 @@ def _oldest(link: Link, p: Partition, counts: reads.Counts) -> datetime | None:
     """When the oldest open interrupt of a partition was asked."""
     first = link.fetch(ages.read_first(p, counts.lists))
     return link.fetch(ages.read_opened(p, first)) if first else None
-
-
-def _workers(link: Link) -> tuple[WorkerInfo, ...]:
-    found = link.fetch(reads.read_workers(link.space.partition(0)))
-    now, stale = link.server_now(), link.settings.lease * 2
-    return tuple(
-        WorkerInfo.read(name, at, record, now, stale) for name, (at, record) in sorted(found.items())
-    )
